@@ -1,6 +1,8 @@
 """How many blocks and levels are read, which digits identify somebody, and where text may be put."""
 
 import base64
+import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -30,19 +32,31 @@ def test_as_many_blocks_are_read_as_there_may_be_and_not_one_more(items: list[An
     assert refused.value.details == {"limit": "max_blocks", "value": blocks - 1}
 
 
-def nested(depth: int) -> list[Any]:
+def nested(depth: int, wrapped: Callable[[Any], Any] = lambda value: [value]) -> list[Any]:
     value: Any = "x"
     for _ in range(depth):
-        value = [value]
+        value = wrapped(value)
     return [{"type": "tool_use", "id": "1", "name": "t", "input": value}]
 
 
-def test_as_many_levels_are_read_as_there_may_be_and_not_one_more() -> None:
+@pytest.mark.parametrize("wrapped", [lambda value: [value], lambda value: {"a": value}])
+def test_as_many_levels_are_read_as_there_may_be_and_not_one_more(wrapped: Callable[[Any], Any]) -> None:
     # The item and its member are the first two steps of the path.
-    Context.parse(nested(9), max_depth=10)
+    Context.parse(nested(9, wrapped), max_depth=10)
     with pytest.raises(TooLargeError) as refused:
-        Context.parse(nested(10), max_depth=10)
+        Context.parse(nested(10, wrapped), max_depth=10)
     assert refused.value.details == {"limit": "max_depth", "value": 10}
+
+
+@pytest.mark.parametrize("content", [["a", "b"], [text("a")], [text("a"), "bare"]])
+def test_blocks_of_a_message_are_read_three_levels_down_and_not_where_two_are_allowed(
+    content: list[Any],
+) -> None:
+    message = {"role": "user", "content": content}
+    assert len(Context.parse([message], max_depth=4).leaves) == len(content)
+    with pytest.raises(TooLargeError) as refused:
+        Context.parse([message], max_depth=2)
+    assert refused.value.details == {"limit": "max_depth", "value": 2}
 
 
 @pytest.mark.parametrize(
@@ -52,6 +66,17 @@ def test_as_many_levels_are_read_as_there_may_be_and_not_one_more() -> None:
 def test_a_number_of_seven_characters_may_identify_somebody(number: float, is_read: bool) -> None:
     items = [{"type": "tool_use", "id": "1", "name": "t", "input": {"n": number}}]
     numbers = [leaf.text for leaf in Context.parse(items).leaves if leaf.place == "number"]
+    assert numbers == ([str(number)] if is_read else [])
+
+
+@pytest.mark.parametrize(("number", "is_read"), [(12, True), (7, False)])
+@pytest.mark.parametrize("value", [{"cvv": 0}, {"columns": ["cvv"], "rows": [[0]]}, '{"cvv": 0}'])
+def test_a_number_of_two_characters_is_read_where_its_name_tells(
+    value: Any, number: int, is_read: bool
+) -> None:
+    item = {"type": "tool_use", "id": "1", "name": "t", "input": value}
+    written = json.loads(json.dumps(item).replace("0", str(number)))
+    numbers = [leaf.text for leaf in Context.parse([written]).leaves if leaf.place == "number"]
     assert numbers == ([str(number)] if is_read else [])
 
 
@@ -122,3 +147,16 @@ def test_a_blob_is_read_where_its_type_says_that_it_is_text(mime: str | None, is
     context = Context.parse([{"type": "resource", "resource": inner}])
     assert ("Jane Smith" in [leaf.text for leaf in context.leaves]) is is_read
     assert context.unscanned.get("blob", 0) == (0 if is_read else 1)
+
+
+@pytest.mark.parametrize("charset", ["windows-1251", "koi8-r", "utf-8"])
+def test_a_data_url_says_in_which_characters_its_text_is_written(charset: str) -> None:
+    words = "Напишите Анне Петровой"
+    code = base64.b64encode(words.encode(charset)).decode()
+    item = {"type": "input_file", "file_data": f"data:text/plain;charset={charset};base64,{code}"}
+    context = Context.parse([item])
+    (leaf,) = [leaf for leaf in context.leaves if leaf.text == words]
+    (changed,) = context.edited([Edit(leaf, 9, len(words), "[PERSON_1]")]).to_json()
+    sent = changed["file_data"].partition(",")
+    assert sent[0] == f"data:text/plain;charset={charset};base64"
+    assert base64.b64decode(sent[2]).decode(charset) == "Напишите [PERSON_1]"
