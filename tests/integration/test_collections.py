@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from string import ascii_lowercase
 
 import pytest
 
@@ -180,6 +181,10 @@ async def test_without_an_embedder_words_decide_and_vectors_are_made_later(libra
     query = (await blind.retrieval.retrieve([])).report
     assert query.name == "embedded-lexical"
     assert await blind.titles("zeppelin") == ["a"]
+    # Words that no document has take no place among those that are looked for.
+    assert await blind.titles("zeppelin " + " ".join(f"unheard{letter}" for letter in ascii_lowercase)) == [
+        "a"
+    ]
     assert not (await library.collections.get(library.caller, "notes")).embedded
     assert await DocumentVectors(library.database, absent).embed_missing() == 0
     await library.vectors.embed_missing()
