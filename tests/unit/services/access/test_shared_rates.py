@@ -150,6 +150,7 @@ async def test_without_the_place_each_process_counts_by_itself_and_says_so_once(
     await asyncio.sleep(0)
     assert one.heard == [False, True]
     assert one.rates.processes == 1
+    assert one.admitted(30) == 0  # nobody has a share anew because Redis was gone
 
 
 async def test_what_is_missing_at_the_start_is_said_and_found_later(monkeypatch: pytest.MonkeyPatch) -> None:
