@@ -27,15 +27,17 @@ def caller_for(tenant: str) -> Caller:
 def on_host(work: Callable[[Services], Awaitable[T]], *, begins: bool = False) -> T:
     """Run ``work`` with the services of this host's settings, and say which database that is.
 
-    ``begins``: the command makes sense on a new installation, so that it may create its database and key ring; all
-    others refuse where there is none.
+    ``begins``: the command makes sense on a new installation, whose key ring it may create. None creates a database:
+    a mistyped address would pass for an empty one.
     """
     settings = load()
     configure_logging("error", settings.telemetry.log_format)
     name = settings.database.display_name
-    if not begins:
-        _require_installation(settings, name)
+    _require_file(settings, name)
     note(f"sluice: using {name}")
+    _require_schema(settings, name)
+    if not begins:
+        _require_ring(settings)
     return asyncio.run(_worked(settings, work))
 
 
@@ -49,15 +51,24 @@ def ring_file() -> Path:
     return settings.key_file
 
 
-def _require_installation(settings: Settings, name: str) -> None:
-    """End the command where it would have to create what it is about to read."""
+def _require_file(settings: Settings, name: str) -> None:
+    """End the command where its database is a file that is not there."""
     file = settings.database.sqlite_file
     if file is not None and not file.is_file():
         fail(
-            f"There is no {name}: start the service once, or set SLUICE_DATABASE__URL to the database it uses."
+            f"There is no {name}, and this command creates none: set SLUICE_DATABASE__URL to the database that the "
+            "service uses, or make a new one with `sluice db upgrade`."
         )
+
+
+def _require_schema(settings: Settings, name: str) -> None:
+    """End the command where its database has another schema than this release's."""
     if not migrate.is_head(settings.database.owner_url):
         fail(f"The schema of {name} is not this release's: run `sluice db upgrade` first.")
+
+
+def _require_ring(settings: Settings) -> None:
+    """End the command where it would have to create the keys of what it is about to read."""
     if settings.keys.ring is None and not settings.key_file.is_file():
         fail(
             f"There is no key ring at {settings.key_file}, and this command creates none: set SLUICE_KEYS__FILE or "

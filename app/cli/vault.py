@@ -299,10 +299,7 @@ def replay_erasures(
     from app.core.access import SYSTEM_TENANT
 
     caller = caller_for(SYSTEM_TENANT)
-    # A database that is gone is begun anew: the service refuses that and sends people here.
-    receipt = on_host(
-        lambda host: host.replay.replay(caller, files or [], incomplete=incomplete), begins=True
-    )
+    receipt = on_host(lambda host: host.replay.replay(caller, files or [], incomplete=incomplete))
     print(
         f"Repeated {receipt.repeated} erasures: {_counted(receipt.erased)}. {receipt.stored} were in the database. "
         f"The restore epoch is now {receipt.epoch}; the service may start."

@@ -56,6 +56,14 @@ def environment_of(folder: Path, **settings: str) -> dict[str, str]:
     return {**kept, **defaults, **settings}
 
 
+def begun(folder: Path, **settings: str) -> dict[str, str]:
+    """Return an environment whose database is made: commands make none."""
+    environment = environment_of(folder, **settings)
+    done = sluice("db", "upgrade", environment=environment)
+    assert done.returncode == 0, done.stderr
+    return environment
+
+
 def sluice(
     *arguments: str, environment: dict[str, str], given: str = ""
 ) -> "subprocess.CompletedProcess[str]":

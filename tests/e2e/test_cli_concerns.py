@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from tests.e2e.running import environment_of, sluice
+from tests.e2e.running import begun, sluice
 
 DOCUMENT = """\
 concerns:
@@ -18,7 +18,7 @@ concernMappings:
 
 
 def test_concerns_of_a_file_are_listed_and_shown(tmp_path: Path) -> None:
-    environment = environment_of(tmp_path)
+    environment = begun(tmp_path)
 
     def run(*arguments: str, code: int = 0) -> tuple[str, str]:
         done = sluice(*arguments, environment=environment)

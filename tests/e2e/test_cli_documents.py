@@ -3,11 +3,11 @@
 import json
 from pathlib import Path
 
-from tests.e2e.running import environment_of, sluice
+from tests.e2e.running import begun, sluice
 
 
 def test_files_go_in_are_found_and_go_for_good(tmp_path: Path) -> None:
-    environment = environment_of(tmp_path)
+    environment = begun(tmp_path)
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "q4.md").write_text("# Q4 Planning Notes\n- Focus on EMEA expansion\n")

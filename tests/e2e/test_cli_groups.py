@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from tests.e2e.running import environment_of, sluice
+from tests.e2e.running import begun, environment_of, sluice
 
 DOCUMENT = """\
 groups:
@@ -28,6 +28,7 @@ def test_groups_go_in_and_come_out_the_same(tmp_path: Path) -> None:
     file = tmp_path / "groups.yaml"
     file.write_text(DOCUMENT)
     assert "There is no SQLite database" in run("import", str(file), "--dry-run", code=1)[1]
+    begun(tmp_path)
     sluice("tenants", "create", "acme", environment=environment)
     planned, noted = run("import", str(file), "--dry-run")
     assert planned.splitlines() == ["+ email", "+ work"]

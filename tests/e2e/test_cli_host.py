@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.running import environment_of, running, sluice
+from tests.e2e.running import begun, running, sluice
 
 
 class Shell:
     """Run commands that must succeed."""
 
     def __init__(self, folder: Path) -> None:
-        self.environment = environment_of(folder)
+        self.environment = begun(folder)
 
     def __call__(self, *arguments: str, given: str = "") -> str:
         done = sluice(*arguments, environment=self.environment, given=given)

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from tests.e2e.running import environment_of, sluice
+from tests.e2e.running import begun, sluice
 
 PIPELINE = """\
 name: to_model
@@ -15,7 +15,7 @@ steps:
 
 
 def test_a_pipeline_is_stored_shown_tried_and_deleted(tmp_path: Path) -> None:
-    environment = environment_of(tmp_path)
+    environment = begun(tmp_path)
 
     def run(*arguments: str, given: str = "", code: int = 0) -> tuple[str, str]:
         done = sluice("pipelines", *arguments, environment=environment, given=given)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.running import environment_of, sluice
+from tests.e2e.running import begun, environment_of, sluice
 
 NARROW = {"allowed_middlewares": ["pii_redaction"], "limits": {"burst": 25}}
 
@@ -25,8 +25,8 @@ class Shell:
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
     """Return the commands on an installation that a first key began."""
-    begun = sluice("keys", "create", "--role", "invoker", environment=environment_of(tmp_path))
-    assert begun.returncode == 0, begun.stderr
+    made = sluice("keys", "create", "--role", "invoker", environment=begun(tmp_path))
+    assert made.returncode == 0, made.stderr
     return Shell(tmp_path)
 
 

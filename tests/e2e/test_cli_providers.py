@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.running import environment_of, sluice
+from tests.e2e.running import begun, sluice
 from tests.upstreams.providing import in_background, listing
 
 KEY = "sk-c4nary-Sesame-Open-91"
@@ -14,7 +14,7 @@ class Host:
     """Commands in one folder; whatever they print never holds the key."""
 
     def __init__(self, folder: Path) -> None:
-        self._environment = environment_of(folder, OPENAI_API_KEY=KEY)
+        self._environment = begun(folder, OPENAI_API_KEY=KEY)
 
     def said(self, *arguments: str, given: str = "", code: int = 0) -> str:
         done = sluice(*arguments, environment=self._environment, given=given)

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.e2e.running import Service, environment_of, running, sluice
+from tests.e2e.running import Service, begun, running, sluice
 from tests.upstreams.running import serving_http
 from tests.upstreams.scripted import MISDECLARED, ScriptedServer
 
@@ -77,7 +77,7 @@ def test_servers_are_listed_tested_approved_paused_and_removed_on_the_host(
 
 
 def test_a_server_that_does_not_answer_fails_the_test_with_a_reason(tmp_path: Path) -> None:
-    environment = environment_of(tmp_path)
+    environment = begun(tmp_path)
     config = tmp_path / "mcp.json"
     config.write_text(json.dumps({"mcpServers": {"down": {"url": "http://127.0.0.1:9/mcp"}}}))
     assert sluice("apply", str(config), environment=environment).returncode == 0

@@ -210,6 +210,10 @@ def test_a_database_that_is_gone_is_not_made_anew_unasked(tmp_path: Path) -> Non
     assert not (tmp_path / "sluice.db").exists()
 
     code, said = installation.command("vault", "replay-erasures")
+    assert (code, "creates none" in said) == (1, True)
+    assert not (tmp_path / "sluice.db").exists()
+    assert installation.command("db", "upgrade")[0] == 0
+    code, said = installation.command("vault", "replay-erasures")
     assert code == 0, said
     with running_service(tmp_path, database_url=installation.url) as service:
         assert _redact(service, "talk", "later") == ["SECRET_PASSWORD_2000001"]

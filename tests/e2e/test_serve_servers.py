@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.e2e.running import Service, environment_of, running, sluice
+from tests.e2e.running import Service, begun, environment_of, running, sluice
 from tests.upstreams.running import serving_http
 from tests.upstreams.scripted import ScriptedServer
 
@@ -140,7 +140,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_apply_shows_the_plan_then_does_it_then_finds_nothing_to_do(config: Path, tmp_path: Path) -> None:
-    environment = environment_of(tmp_path)
+    environment = begun(tmp_path)
     sluice("tenants", "create", "acme", environment=environment)  # a dry run begins no installation
     shown, done, again = (
         sluice("apply", str(config), *options, environment=environment)

@@ -12,7 +12,7 @@ import pytest
 
 from app.store.dialects import address_of
 from app.store.vault.mark_objects import MarkBucket
-from tests.e2e.running import KEY, environment_of, running, sluice
+from tests.e2e.running import KEY, begun, environment_of, running, sluice
 from tests.integration.s3_server import BUCKET, serving_s3
 
 PLACE = f"s3://{BUCKET}/sluice"
@@ -46,7 +46,7 @@ def another_host_serves(folder: Path) -> None:
 def test_a_second_host_without_a_shared_mark_does_not_start_in_production(
     tmp_path: Path, s3: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = sluice("keys", "create", "--role", "auditor", environment=environment_of(tmp_path))
+    made = sluice("keys", "create", "--role", "auditor", environment=begun(tmp_path))
     assert made.returncode == 0
     another_host_serves(tmp_path)
     alone = environment_of(tmp_path, **production(tmp_path))

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.running import Service, environment_of, running, sluice
+from tests.e2e.running import Service, begun, environment_of, running, sluice
 from tests.upstreams.running import serving_http
 from tests.upstreams.scripted import ScriptedServer
 
@@ -102,7 +102,7 @@ def test_a_service_that_holds_ends_with_zero_whatever_is_off(service: Service) -
 
 
 def test_a_service_of_another_database_is_noticed(service: Service, tmp_path: Path) -> None:
-    environment = environment_of(tmp_path, SLUICE_URL=service.url)
+    environment = begun(tmp_path, SLUICE_URL=service.url)
     made = sluice("keys", "create", "--role", "auditor", environment=environment)
     assert made.returncode == 0
     found = findings(1, environment=environment)
@@ -123,14 +123,14 @@ def test_nothing_running_is_unreachable_and_nothing_is_made(tmp_path: Path) -> N
 
 
 def test_faults_of_the_installation_say_how_they_are_mended(service: Service, tmp_path: Path) -> None:
-    environment = environment_of(tmp_path, SLUICE_URL=service.url)
+    environment = begun(tmp_path, SLUICE_URL=service.url)
     assert sluice("keys", "create", "--role", "auditor", environment=environment).returncode == 0
     ring, spare = tmp_path / "keyring.json", tmp_path / "spare.json"
     shutil.move(ring, spare)
     assert "cannot be read" in findings(1, environment=environment)["keys"]["says"]
     assert not ring.exists()
     (tmp_path / "other").mkdir()
-    other = environment_of(tmp_path / "other", SLUICE_URL=service.url)
+    other = begun(tmp_path / "other", SLUICE_URL=service.url)
     assert sluice("keys", "create", "--role", "auditor", environment=other).returncode == 0
     shutil.copy(tmp_path / "other" / "keyring.json", ring)
     assert findings(1, environment=environment)["keys"]["state"] == "wrong"

@@ -212,7 +212,7 @@ def _vanished(address: str) -> DatabaseBehindError:
     """Return the error for a database that is new although its mark remembers another one at its place."""
     return DatabaseBehindError(
         f"There is a mark of the database {address}, but the database itself is gone or empty. Restore it from a "
-        f"backup; or begin anew, after which no handle number is given twice, with {COMMAND}."
+        f"backup; or begin anew with `sluice db upgrade`, and then, so that no handle number is given twice, {COMMAND}."
     )
 
 
