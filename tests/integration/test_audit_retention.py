@@ -396,7 +396,8 @@ async def stored_bytes(kept: Kept) -> dict[str, int]:
         await owner.execute(f"VACUUM {table}")
     sizes = {
         table: await owner.fetchval(
-            "SELECT sum(pg_total_relation_size(relid))::bigint FROM pg_partition_tree($1::text::regclass)",
+            "SELECT coalesce(sum(pg_total_relation_size(relid)), pg_total_relation_size($1::text::regclass))::bigint "
+            "FROM pg_partition_tree($1::text::regclass)",
             table,
         )
         for table in ("audit_event", "log_leaf", "log_tile", "log_entry")
@@ -409,12 +410,11 @@ async def stored_bytes(kept: Kept) -> dict[str, int]:
 async def test_twenty_days_with_five_kept_show_a_level_size(kept: Kept) -> None:
     await kept.keep(audit_days=5)
     rows, sizes = [], []
-    for _ in range(20):
+    for day in range(1, 21):
         for _ in range(4):
-            await kept.record(500, days=0.25)
+            await kept.record(100, days=0.25)
         await kept.purged()
-        await kept.purge()
-        assert (await kept.verify()).holds
+        assert day % 5 or (await kept.verify()).holds
         rows.append(await kept.count())
         sizes.append(await stored_bytes(kept))
     print(f"\nrows {rows}", *(f"day {day}: {sizes[day - 1]}" for day in (1, 5, 8, 12, 16, 20)), sep="\n")
