@@ -17,7 +17,7 @@ from sqlalchemy.exc import DBAPIError
 
 from app.core.access import Caller, Role
 from app.core.audit import OUTCOME_OK, AuditEvent
-from app.core.errors import ConflictError
+from app.core.errors import ConflictError, InvalidArgumentsError
 from app.services.access.access import HOST
 from app.services.access.tenants import TenantService
 from app.services.audit import export
@@ -208,6 +208,9 @@ async def test_a_clients_request_id_finds_the_own_tenants_events_alone(
         mine, yours = [await _of_client(replica, name) for name in (tenant, f"{tenant}-x")]
         assert await replica.events(tenant, client_request_id=THEIRS) == [mine]
         assert await replica.events(f"{tenant}-x", client_request_id=THEIRS) == [yours]
+        for never in ("", "short", f"{THEIRS} {THEIRS}", THEIRS + "\n", "x" * 500):
+            with pytest.raises(InvalidArgumentsError, match="No request was ever recorded under this id"):
+                await replica.events(tenant, client_request_id=never)
     if database.embedded:
         return
     async with database.transaction(tenant, write=False) as tx:

@@ -59,6 +59,7 @@ def test_what_is_served(kind, method, path, name, ids, answers):
         ("openai", "POST", "/responses/compact", "responses/compact"),
         ("openai", "GET", "/vector_stores/vs_1/files", "vector_stores"),
         ("anthropic", "POST", "/v1/messages/batches", "messages/batches"),
+        ("anthropic", "POST", "/v1/messages/batches/msgbatch_1/cancel", "messages/batches"),
         ("anthropic", "GET", "/v1/files/file_1", "files"),
         ("anthropic", "POST", "/v1/complete", "complete"),
         ("openai", "GET", "/Ottilie/Wundersam", "This path"),

@@ -110,6 +110,7 @@ def test_a_text_with_empty_lines_ends_at_the_last_of_them():
         ("text\n\n- name AAAAAAAA\n", "signature line"),
         ("text\n\n— AAAAAAAA\n", "signature line"),
         ("text\n\n— name AAAA\n", "signature line"),
+        ("text\n\n— name AAAAAA==\n", "signature line"),
         ("text\n\n— name !!!!\n", "base64"),
         ("text\t\n\n— name AAAAAAAA\n", "control"),
         ("text\n\n" + "— name AAAAAAAA\n" * (MOST_SIGNATURES + 1), "at most"),
