@@ -191,6 +191,25 @@ async def test_handles_come_back_in_a_history_and_literals_stay_literal(
         assert vault.resolve(MAIL) == Original("ada@example.org")
 
 
+async def test_a_handle_with_a_tag_is_restored_where_the_tag_is_its_own(
+    database: Database, tenant: str
+) -> None:
+    ada = user(tenant, "ada")
+    async with serving(database) as gateway:
+        vault, _ = await gateway.turn(ada, [FIRST])
+        names = [("PERSON", Original(name)) for name in ("Ada Lovelace", "Bob Builder")]
+        options = VaultOptions(tagged=True)
+        receipt = await vault.commit(ada, VaultWrite(vault.scope.name, names, options, lambda _: []))
+        later = await gateway.begin(ada, [FIRST, "Bob Builder"])
+        await later.commit(ada, VaultWrite(vault.scope.name, names, options, lambda _: []))
+        (first, second), (_, ada_s), (_, bob_s) = receipt.handles, *names
+        assert first.tag and second.tag and first.tag != second.tag
+        for seen in (vault, later):
+            assert [seen.resolve(handle) for handle in (first, second, ADA)] == [ada_s, bob_s, ada_s]
+            for handle, tag in ((first, second.tag), (second, first.tag), (first, "0" * len(first.tag))):
+                assert seen.resolve(Handle(handle.label, handle.ordinal, tag)) is None
+
+
 async def test_an_id_leads_its_owner_to_what_the_conversation_met(database: Database, tenant: str) -> None:
     ada, bob = user(tenant, "ada"), user(tenant, "bob")
     async with serving(database) as gateway:

@@ -32,6 +32,7 @@ STRIPPED = [
         "a](b) [safe](https://x.example/) ok",
         {"beacon": 1},
     ),
+    ("](https://x.example/) ![ok](https://x.example/?q=1)", "](https://x.example/) ok", {"beacon": 1}),
     (f"![ok](https://x.example/{'QUJD' * 15})", "ok", {"beacon": 1}),
     ("[ok](https://x.example/s?q={everything})", "ok", {"beacon": 1}),
     ("![ok][1]\n\n[1]: https://x.example/p?q=1\n", "![ok][1]\n\n", {"beacon": 1}),
