@@ -97,6 +97,21 @@ async def test_nothing_is_stepped_where_nothing_was_written(keepers: list[MarkKe
     assert (await keepers[0].verify()).position != before.position
 
 
+async def test_what_a_process_wrote_last_is_in_the_mark_when_it_has_ended(keepers: list[MarkKeeper]) -> None:
+    keeper = keepers[0]
+    await keeper.step()
+    before = await keeper.verify()
+    async with keeper.running(), keeper.database.system_transaction():
+        pass
+    after = await keeper.verify()
+    assert after.position != before.position
+    assert after.mark is not None and after.position is not None
+    assert after.mark.step == after.position.step
+    async with keeper.running():
+        pass
+    assert (await keeper.verify()).position == after.position, "the control: nothing was written"
+
+
 async def test_a_mark_that_cannot_be_written_ends_readiness_until_it_can(
     keepers: list[MarkKeeper], tmp_path: Path
 ) -> None:

@@ -1,5 +1,6 @@
 """An erased tenant has nothing left but its name and its record; nobody else loses anything."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -11,18 +12,21 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from app.core.access import SYSTEM_TENANT
+from app.core.access import SYSTEM_TENANT, Caller, Role
+from app.core.events import Changed
 from app.core.ids import uuid7
-from app.services.access.access import HOST
-from app.services.vault.erasure import ErasureReceipt, ErasureSink
+from app.services.access.access import HOST, TENANT_CHANGED
+from app.services.audit.audit import AuditQuery
+from app.services.vault.erasure import VAULT_CHANGED, ErasureReceipt, ErasureSink
 from app.services.vault.mark import MarkKeeper
 from app.services.vault.replay import ReplayService
 from app.services.vault.tenant_erasure import SETTLED_S, TenantErasure
+from app.store.changes import Changes
 from app.store.database import Database
 from app.store.insertion import insert_absent
 from app.store.schema import metadata
 from app.store.vault.mark_files import MarkFolder
-from tests.factories import PATIENT, as_owner
+from tests.factories import PATIENT, as_owner, caller_of, open_vault
 from tests.integration.rest_app import Rest, open_rest
 from tests.integration.test_rls import PRIMITIVES, row_of
 
@@ -130,6 +134,18 @@ async def test_only_a_disabled_tenant_is_erased_and_for_ever(rest: Rest) -> None
     assert named.count(rest.tenant) == 1
 
 
+async def test_every_process_hears_of_an_erasure_and_drops_what_it_keeps_of_the_tenant(rest: Rest) -> None:
+    assert (await system(rest, "PATCH", rest.tenant, {"disabled": True})).status_code == 200
+    changes, arrived = Changes(rest.vault.database), asyncio.Queue[Changed]()
+    changes.subscribe(arrived.put_nowait)
+    async with changes.running():
+        assert (await system(rest, "DELETE", rest.tenant)).status_code == 202
+        missing = {Changed(TENANT_CHANGED, rest.tenant), Changed(VAULT_CHANGED, rest.tenant)}
+        async with asyncio.timeout(20):
+            while missing:
+                missing.discard(await arrived.get())
+
+
 async def test_what_was_stored_by_a_request_under_way_is_deleted_too(rest: Rest) -> None:
     await settle(rest, rest.tenant)
     await system(rest, "PATCH", rest.tenant, {"disabled": True})
@@ -206,6 +222,9 @@ async def test_a_tenant_that_came_back_with_a_backup_is_erased_again(rest: Rest,
     try:
         done = await replay.replay(HOST, [file])
         assert done.repeated == 1
+        auditor = Caller(SYSTEM_TENANT, "00000000", frozenset({Role.AUDITOR}))
+        begun = await vault.audit.query(auditor, AuditQuery(action="vault.restore_epoch", since=receipt.at))
+        assert {"epoch": done.epoch} in [dict(event.details) for event in begun.items]
         seen = (await system(rest, "GET", rest.tenant)).json()
         assert datetime.fromisoformat(seen["erased"]) == receipt.at
         assert seen["disabled"] is not None
@@ -215,3 +234,26 @@ async def test_a_tenant_that_came_back_with_a_backup_is_erased_again(rest: Rest,
     finally:
         # The replay raised the epoch of a database that other tests share: their handles count from 1.
         await as_owner(database, "DELETE FROM installation WHERE name = 'restore_epoch'")
+
+
+async def test_the_erasure_of_a_scope_is_repeated_whatever_others_keep_under_its_name(
+    rest: Rest, tmp_path: Path
+) -> None:
+    mine, theirs = caller_of(rest.tenant), caller_of(f"{rest.tenant}-x")
+    database, vault, file = rest.vault.database, rest.vault, tmp_path / "erasures.jsonl"
+    marks = MarkKeeper(database, MarkFolder(tmp_path, shared=False), database.address)
+    replay = ReplayService(database, vault.audit, vault.custodian, marks, [file])
+    async with open_vault(database, now=lambda: datetime.now(UTC) + timedelta(days=1)) as tomorrow:
+        old = await vault.store(mine, "talk", "Ada")
+        new = await tomorrow.store(theirs, "talk", "Bob")
+        own = await tomorrow.store(mine, "later", "Eve")
+        for caller, name in ((mine, "talk"), (mine, "later"), (theirs, "talk")):
+            erased = ErasureReceipt(uuid7(), "scope", datetime.now(UTC), "0516edb4", name, {"PERSON": 1})
+            await ErasureSink(file).append(caller.tenant, erased, [])
+        try:
+            assert (await replay.replay(HOST, [file])).repeated == 3
+            assert await vault.texts(mine, "talk", old.handles) == [None]
+            assert await tomorrow.texts(theirs, "talk", new.handles) == ["Bob"], "made after it"
+            assert await tomorrow.texts(mine, "later", own.handles) == ["Eve"], "made after it"
+        finally:
+            await as_owner(database, "DELETE FROM installation WHERE name = 'restore_epoch'")
