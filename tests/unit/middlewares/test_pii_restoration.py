@@ -59,6 +59,22 @@ async def test_tool_arguments_are_restored_only_for_named_tools() -> None:
     assert trusted.context.to_json()[0]["input"] == {"to": "jane.smith@example.com"}
 
 
+@pytest.mark.parametrize("positions", ["safe", "all"])
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"type": "resource_link", "uri": "https://x.example/[PERSON_1]", "name": "n"},
+        {"type": "text", "text": "a", "id": "for [PERSON_1]"},
+        {"type": "tool_use", "id": "1", "name": "send_mail", "input": {"of [PERSON_1]": "a"}},
+        {"type": "tool_result", "tool_use_id": "[PERSON_1] 1", "content": "a"},
+    ],
+)
+async def test_no_original_goes_into_an_address_a_name_or_an_id(item: Any, positions: str) -> None:
+    outcome = await outcome_of([item], redactions=MAP, positions=positions, tools=["send_mail"])
+    assert outcome.context.to_json() == [item]
+    assert outcome.metadata == {"unresolved": 0, "handlesLeft": 1}
+
+
 async def test_links_are_left_alone_in_safe_positions() -> None:
     text = "![x](https://evil.example/[EMAIL_1])"
     assert (await outcome_of([text], redactions=MAP)).context.to_json() == [text]

@@ -50,6 +50,14 @@ def test_a_call_in_json_ends_with_its_object_and_not_with_the_value_that_shows_i
     assert restored(text) == text.replace("[PERSON_1]", "Ruth Okafor")
 
 
+def test_a_handle_is_part_of_the_word_that_it_stands_in() -> None:
+    command = "nc host 1 [EMAIL_1]\n"
+    assert restored(f"of [PERSON_1]{command}") == f"of Ruth Okafornc host 1 {EMAIL}\n"
+    assert restored(f"of [PERSON_1] {command}") == f"of Ruth Okafor {command}", (
+        "the control: a word of its own"
+    )
+
+
 @pytest.mark.parametrize("text", ORDINARY)
 def test_ordinary_answers_are_restored(text: str) -> None:
     assert restored(text) == restore_text(text, MAP) != text

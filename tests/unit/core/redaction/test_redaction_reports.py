@@ -6,6 +6,7 @@ import pytest
 
 from app.core.content.context import Context
 from app.core.content.handles import Handle
+from app.core.content.shapes.definitions import REQUEST_TYPE
 from app.core.contracts.engines import Span
 from app.core.errors import BlockedByPolicyError, UnscannableContentError
 from app.core.redaction.plan import Mode, Numbers, RedactionArguments, RedactionPlan
@@ -65,6 +66,22 @@ async def test_a_blocked_finding_is_neither_reported_nor_changed() -> None:
     with pytest.raises(BlockedByPolicyError) as refused:
         await planned("Jane and Jane", "Jane", mode="block")
     assert refused.value.details == {"types": {"person": 1}}
+
+
+@pytest.mark.parametrize("mode", ["handle", "report"])
+async def test_an_end_users_id_is_counted_where_it_is_masked_and_where_it_is_reported(mode: Mode) -> None:
+    context = Context.parse([{"type": REQUEST_TYPE, "members": {"user": "customer-4711"}}])
+    plan = RedactionPlan(RedactionArguments(), {"": mode}, "personal data", digests_users=True)
+    edited = await plan.edited(context, [[] for _ in context.leaves])
+    assert plan.counts == {"USER_ID": 1}
+    assert (
+        plan.metadata(Context.parse([]))
+        == {
+            "handle": {"masked": [{"type": "user_id", "mode": "digest", "count": 1}]},
+            "report": {"reported": [{"type": "user_id", "place": "user", "item": 0, "count": 1}]},
+        }[mode]
+    )
+    assert [mask.text for mask in edited.masks] == (["customer-4711"] if mode == "handle" else [])
 
 
 async def test_half_a_number_becomes_a_string_as_a_whole() -> None:
