@@ -33,7 +33,7 @@ from app.services.audit.verification import LogVerifier
 from app.settings import AuditSettings, ConfigurationError, DatabaseSettings, KeysSettings, Settings
 from app.store.audit.log import newest_checkpoint
 from app.store.database import Database
-from tests.factories import with_schema
+from tests.factories import PATIENT, with_schema
 from tests.integration.access_setup import Replica, replica_on
 from tests.integration.certificates import self_signed
 from tests.integration.s3_server import BUCKET, serving_s3
@@ -90,6 +90,20 @@ async def test_a_file_gets_each_new_checkpoint_once(replica: Replica, tenant: st
     key = await log_key(replica)
     assert all(Note.parse(line["checkpoint"]).is_signed(key, checker(key)) for line in lines)
     assert await holds(replica, checkpoints_in(kept.read_text())) == []
+
+
+async def test_before_the_first_checkpoint_nothing_is_kept_and_nothing_fails(
+    own_database_url: str, tmp_path: Path
+) -> None:
+    kept = tmp_path / "kept.jsonl"
+    async with Database(own_database_url, patience=PATIENT) as database, replica_on(database) as replica:
+        running = anchoring(replica, f"file://{kept}")
+        await running.run()
+        assert not kept.exists() or not kept.read_text()
+        checkpoint = await sealed(replica, "acme")
+        await running.run()
+    (line,) = map(json.loads, kept.read_text().splitlines())
+    assert Checkpoint.parse(Note.parse(line["checkpoint"]).text) == checkpoint
 
 
 async def test_a_line_that_a_crash_cut_off_is_ended_and_not_believed(

@@ -8,13 +8,15 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from app.core.access import Caller, Role
+from app.core.access import SYSTEM_TENANT, Caller, Role
 from app.core.audit import OUTCOME_OK, AuditEvent
+from app.core.errors import ForbiddenError
 from app.core.transparency.hashing import leaf_hash
 from app.core.transparency.notes import Checkpoint, Note
 from app.core.transparency.tiles import TilePlace, edge, root
 from app.engines.signing import checker
 from app.services.audit.leaves import leaf_of
+from app.services.audit.log_access import AuditLogService
 from app.services.audit.log_keys import LogKeyService
 from app.services.audit.sealer import LogSealer, head_leaf
 from app.store.audit.audit import RecordedEvent
@@ -163,6 +165,22 @@ async def test_a_new_key_signs_and_the_old_one_stays_known(replica: Replica, cal
     note = Note.parse(checkpoint.note)
     assert note.is_signed(renewed, checker(renewed))
     assert not note.is_signed(old, checker(old))
+
+
+async def test_only_key_custodians_of_the_tenant_system_renew_the_key(
+    replica: Replica, caller: Caller
+) -> None:
+    keys, log = LogKeyService.over(replica.audit), AuditLogService(replica.audit)
+    await record(replica, caller, 1)
+    await seal_all(replica.audit)
+    before = [key for key, _ in await keys.public()]
+    others = frozenset(role for role in Role if role is not Role.KEY_CUSTODIAN)
+    for tenant, roles in ((SYSTEM_TENANT, others), (caller.tenant, frozenset(Role))):
+        with pytest.raises(ForbiddenError):
+            await log.renew_key(Caller(tenant, "00000001", roles))
+    assert [key for key, _ in await keys.public()] == before
+    renewed = await log.renew_key(Caller(SYSTEM_TENANT, "00000001", frozenset({Role.KEY_CUSTODIAN})))
+    assert [key for key, _ in await keys.public()] == [*before, renewed]
 
 
 @pytest.mark.parametrize("lost", ["progress", "order"])
