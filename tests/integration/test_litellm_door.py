@@ -196,6 +196,10 @@ async def test_what_the_policy_blocks_is_blocked_with_a_reason_without_content(r
     assert (await rest.put_policy(policy)).status_code == 200
     answer = await ask(rest, call("request", [f"Mail {MAIL}"], trace=uuid4().hex))
     assert answer["action"] == "BLOCKED" and MAIL not in answer["blocked_reason"]
+    listed = await rest.call("GET", "/api/v1/audit/events?action=guardrail.check", roles=["auditor"])
+    assert [(event["outcome"], event["error_code"]) for event in listed.json()["items"]] == [
+        ("refused", "blocked_by_policy")
+    ]
 
 
 @pytest.mark.parametrize("foreign", ["key", "user", "trace"])

@@ -1,10 +1,13 @@
 """Pipelines: one call, steps in order, additions redacted, handles given once, one record, and every failure rule."""
 
+import math
 from collections.abc import AsyncIterator
 
 import pytest
 
-from app.core.access import Role
+from app.core.access import Caller, Role
+from app.core.errors import ForbiddenError
+from app.core.request import RequestInfo
 from tests.integration.pipelines_setup import PATH, Tell, events, open_pipelines, put, run
 from tests.integration.rest_app import Rest
 
@@ -212,6 +215,18 @@ async def test_a_dry_run_shows_each_change_and_stores_nothing(rest: Rest) -> Non
     assert as_argument["metadata"]["dryRun"] is True
     absent = await rest.call("POST", f"{PATH}/nobody/dry-run", body, roles=[Role.INVOKER])
     assert absent.status_code == 404
+
+
+async def test_who_may_not_invoke_gets_no_dry_run_and_learns_of_no_pipeline_by_any_door(rest: Rest) -> None:
+    await put(rest, "tell")
+    auditor = Caller(rest.tenant, "00000000", frozenset({Role.AUDITOR}))
+    request = RequestInfo("request-1", None, None, math.inf)
+    for name in ("to_model", "nobody"):
+        refused = await rest.call("POST", f"{PATH}/{name}/dry-run", {"context": ["x"]}, roles=auditor.roles)
+        assert (refused.status_code, refused.json()["code"]) == (403, "forbidden"), name
+        with pytest.raises(ForbiddenError):
+            await rest.services.invoke.dry_run(auditor, name, {}, ["x"], request)
+    assert [event["outcome"] for event in await events(rest, "middleware.dry_run")] == ["refused"] * 4
 
 
 async def test_a_step_that_answers_a_text_of_its_own_is_looked_at_as_a_whole(rest: Rest) -> None:
