@@ -60,6 +60,7 @@ def test_text_is_restored_across_pieces_in_either_format(service: Service, kind:
         ("person_1 [person_1] [PERSON_1] [PERSON_4]", {"exact": True}, {"unresolved": 1, "handlesLeft": 2}),
         ('{"id": "[EMAIL_1]", "arguments": {"a": "[EMAIL_1]"}}', {}, {"withheld": 2, "unresolved": 2}),
         ("[CUSTOM_1]", {}, {"unresolved": 0, "handlesLeft": 1}),
+        ("[PERSON_1] is PERSON_1", {"exact": True}, {"unresolved": 0, "handlesLeft": 1}),
         ("no handle", {"exact": True}, {"unresolved": 0}),
     ],
 )

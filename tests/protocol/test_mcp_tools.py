@@ -262,6 +262,8 @@ async def test_two_passages_of_a_conversation_share_a_scope(wire, alpha):
     assert handle == "[EMAIL_1]"
     assert seen == ["jane.smith@example.com"]
     assert second["structuredContent"] == {"mail": "[EMAIL_1]"}
+    # Who named the scope is not told of it; who did not, is told of it each time.
+    assert (second.get("_meta") or {}).get("dev.sluice/scope") == (None if wire.modern else scope)
     assert "jane" not in json.dumps([first, second])
 
 
