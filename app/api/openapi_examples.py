@@ -18,6 +18,7 @@ _MEMBERS: Final[dict[str, Any]] = {
     "engine": "patterns",
     "error": None,
     "external_id": "q4-notes",
+    "held_scopes": "5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef",
     "handle": "PERSON_1",
     "key": "slc_0123abcd_EXAMPLEEXAMPLEEXAMPLEEXAMPLE_X",
     "key_id": "0123abcd",

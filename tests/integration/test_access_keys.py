@@ -2,8 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -21,6 +21,7 @@ from app.core.errors import (
 )
 from app.engines.cipher import RecordKeys
 from app.services.access.access import HOST
+from app.services.audit.leaves import event_code
 from app.store.database import Database
 from app.store.tables import metadata
 from tests.integration.access_setup import Replica, replica_on
@@ -287,15 +288,17 @@ class Unsignable(RecordKeys):
 
 async def test_a_change_that_cannot_be_recorded_is_not_made(replica: Replica, acme: str) -> None:
     kept = await replica.key(acme)
-    broken = replace(replica.access, audit=replace(replica.audit, keys=Unsignable(bytes(32))))
-    for attempt in (
-        broken.create_key(HOST, [Role.INVOKER], tenant=acme),
-        broken.revoke_key(HOST, kept.key.id),
-        broken.rotate_key(HOST, kept.key.id, overlap_s=0),
-        replace(replica.tenants, access=broken).disable(HOST, acme),
-    ):
-        with pytest.raises(StoreUnavailableError):
-            await attempt
+    access = replica.access
+    with pytest.MonkeyPatch.context() as broken:
+        broken.setattr(replica.audit.writer, "code", partial(event_code, Unsignable(bytes(32))))
+        for change in (
+            lambda: access.create_key(HOST, [Role.INVOKER], tenant=acme),
+            lambda: access.revoke_key(HOST, kept.key.id),
+            lambda: access.rotate_key(HOST, kept.key.id, overlap_s=0),
+            lambda: replica.tenants.disable(HOST, acme),
+        ):
+            with pytest.raises(StoreUnavailableError):
+                await change()
     assert [info.id for info in await replica.access.list_keys(HOST, acme)] == [kept.key.id]
     assert not await refused(replica, str(kept.key))
 

@@ -43,8 +43,9 @@ from tests.integration.witnesses import witness
 
 
 @pytest.fixture
-async def replica(database: Database) -> AsyncIterator[Replica]:
-    async with replica_on(database) as running:
+async def replica(own_database_url: str) -> AsyncIterator[Replica]:
+    """Yield a service whose database is its own: the whole record is verified here, and others leave gaps in theirs."""
+    async with Database(own_database_url, patience=PATIENT) as database, replica_on(database) as running:
         yield running
 
 
