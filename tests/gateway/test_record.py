@@ -62,6 +62,7 @@ def test_a_turn_leaves_three_events_and_one_without_originals_two(gateway, conve
     assert actions(events) == ["request", "restore", "answer"]
     sent, released, ended = events
     assert sent["outcome"] == "sent" and sent["counts"]["PERSON"] >= 1
+    assert sent["bytes_in"] == len(gateway.provider.last.body), "what is on record is what left"
     told = sent["details"]
     assert [told["step_1"], told["step_1_outcome"], told["step_2"]] == [
         "pii_redaction",

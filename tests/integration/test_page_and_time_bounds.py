@@ -47,7 +47,8 @@ async def test_versions_of_a_policy_come_newest_first_and_only_older_ones_than_a
     for other in (f"!{tenant}", f"{tenant}-z"):  # their names come before and after in every order
         await add_tenant(tx, Tenant(other, NOON, "test"))
         assert await find_policy(tx, other) is None
-        assert await add_policy(tx, StoredPolicy(other, 2, {"n": other}, NOON, "else"))
+        for number in (1, 2):
+            assert await add_policy(tx, StoredPolicy(other, number, {"n": other}, NOON, "else"))
     newest = await find_policy(tx, tenant)
     assert newest is not None
     assert (newest.version, newest.document) == (3, {"n": 3})
@@ -56,6 +57,7 @@ async def test_versions_of_a_policy_come_newest_first_and_only_older_ones_than_a
         return [one.version for one in await list_policies(tx, tenant, before=before, limit=limit)]
 
     assert await versions(None, 2) == [3, 2]
+    assert await versions(None, 9) == [3, 2, 1], "and none of others"
     assert await versions(2, 2) == [1]
     assert await versions(1, 2) == []
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from app.core.access import Role
+from app.core.content.handles import Handle
 from app.core.contracts.pipelines import Pipeline
 from app.core.contracts.policy import ToolHook
 from app.core.errors import InvalidArgumentsError, ServiceError, UpstreamUnavailableError
@@ -138,6 +139,20 @@ async def test_a_passage_runs_a_pipeline_in_the_scope_of_its_call(desk: Desk) ->
     assert made["content"][0]["text"] == "[SSN_1] here"
     [*events] = await desk.events("passage.invoke")
     assert {"cleaned", "pii_redaction"} == {one.middleware for one in events}
+
+
+async def test_a_pipeline_that_names_a_scope_keeps_it_in_a_passage(desk: Desk) -> None:
+    service = service_of(desk, Answering({"content": ["unused"]}))
+    await store(desk, service, {"name": "pii_redaction", "arguments": {"scope": "own"}}, "secret_redaction")
+    called = crossing(desk, service, {"name": "cleaned"}, scope=HookScope("mine", from_caller=True))
+    made = await called.result("tool", said(f"{SSN} here"))
+    assert made["content"][0]["text"] == "[SSN_1] here"
+    reader, handle = desk.caller(Role.INVOKER, Role.RESTORER), Handle("SSN", 1)
+    originals = [await service.vault.read(reader, scope, [handle]) for scope in ("own", "mine")]
+    assert [{str(key): value.text for key, value in found.items()} for found in originals] == [
+        {"[SSN_1]": SSN},
+        {},
+    ]
 
 
 async def test_a_passage_that_names_nothing_that_runs_lets_nothing_pass(desk: Desk) -> None:

@@ -222,6 +222,7 @@ async def test_a_scope_that_is_locked_elsewhere_leaves_the_batch(vault: Vault) -
     same_tenant = vault.store(caller_of(TENANTS[0]), "quiet talk", "Grace")
     receipts = await asyncio.wait_for(asyncio.gather(same_tenant, *others), WAITED_S)
     assert [receipt.handles[0].ordinal for receipt in receipts] == [1, *[2] * len(others)]
+    assert [len(await records(vault, name)) for name in TENANTS[1:]] == [2] * len(others)
     # What comes later for the locked scope waits behind the first, and holds nobody up either.
     second = asyncio.create_task(vault.store(caller_of(TENANTS[0]), "talk", "Alan"))
     await asyncio.wait_for(vault.store(caller_of(TENANTS[1]), "talk", "Alan"), WAITED_S)
