@@ -138,7 +138,9 @@ def _joined(written: str, sizes: Sequence[int], gaps: Sequence[str]) -> str:
     if sum(sizes) not in _CARD or not (tuple(sizes) in _SHAPES or {*sizes} in ({1}, {2})):
         return ""
     number = "".join(_GROUP.findall(written))
-    return number if _BEGINS.match(number) and len(set(number)) > 2 and _has_check(number) else ""  # noqa: PLR2004
+    # Single digits of two kinds are ratings as a rule; in groups they are the numbers that everyone tries first.
+    fewest = 3 if {*sizes} == {1} else 2
+    return number if _BEGINS.match(number) and len(set(number)) >= fewest and _has_check(number) else ""
 
 
 def _is_divided(gaps: Sequence[str]) -> bool:

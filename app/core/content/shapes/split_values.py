@@ -71,11 +71,10 @@ def _is_card(digits: str, sizes: tuple[int, ...]) -> bool:
     """Return whether digits have the form of a card's number and end in its check digit, by ISO/IEC 7812."""
     if len(digits) not in _CARD or not digits.isdigit() or not digits.isascii():
         return False
-    if (
-        not (sizes in _CARDS or set(sizes) == {1})
-        or not _CARD_BEGINS.match(digits)
-        or len(set(digits)) <= _TWO
-    ):
+    singles = set(sizes) == {1}
+    # Single digits of two kinds are ratings as a rule.
+    kinds = _TWO + 1 if singles else _TWO
+    if not (sizes in _CARDS or singles) or not _CARD_BEGINS.match(digits) or len(set(digits)) < kinds:
         return False
     doubled = [int(digit) * 2 for digit in digits[-2::-2]]
     return (sum(value - 9 * (value > 9) for value in doubled) + sum(map(int, digits[::-2]))) % 10 == 0  # noqa: PLR2004
