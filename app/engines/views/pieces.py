@@ -31,6 +31,8 @@ _SHAPES: Final = frozenset(
     {
         (4, 4, 4, 4),
         (4, 6, 5),
+        (4, 4, 4, 3),
+        (4, 6, 4),
         (8, 8),
         (4, 12),
         (12, 4),
@@ -51,6 +53,7 @@ _LINE_BEFORE: Final = re.compile(r"(?<=[\w.+-])[ \t]*\r?\n[ \t>]{0,8}\Z")
 _LINE_BEHIND: Final = re.compile(r"[ \t]*\r?\n[ \t>]{0,8}(?=\w+[.-])")
 _REACH: Final = 32
 """Characters of a line break inside an address, with the blanks and margins around it."""
+_LINE_BREAK: Final = re.compile(r"[ \t]?\r?\n[ \t>]{0,8}")
 _ADDED: Final = re.compile(
     r"([\"'`])\s{0,4}(?:\+|\|\||&|\.\.?|<<)\s{0,4}(?:(?<=[\w.@+\-]\1)|(?<=[\"'`+|&.<\s]))\1(?=[\w.@+\-])"
 )
@@ -144,8 +147,13 @@ def _joined(written: str, sizes: Sequence[int], gaps: Sequence[str]) -> str:
 
 
 def _is_divided(gaps: Sequence[str]) -> bool:
-    """Return whether three numbers are one: joined by signs that no list has, or quoted each by itself."""
-    return all(any(sign in "-/_|*\\~–" for sign in gap) or gap.strip() in ('","', "','") for gap in gaps)  # noqa: RUF001
+    """Return whether three numbers are one: joined by signs that no list has, quoted each by itself, on three lines."""
+    return all(
+        any(sign in "-/_|*\\~–" for sign in gap)  # noqa: RUF001
+        or gap.strip() in ('","', "','")
+        or _LINE_BREAK.fullmatch(gap)
+        for gap in gaps
+    )
 
 
 def _has_check(number: str) -> bool:

@@ -59,7 +59,11 @@ def readings(text: str) -> Readings:
     glued = [glued_view(text, disguised=True), *(glued_view(pair[-1].text, pair[-1]) for pair in hidden)]
     decoded, sealed = _decoded(text, below, joining=True)
     last = decoded[-1] if decoded else below
-    glued.append(glued_view(text) if last is None else glued_view(last.text, last))
+    # A number may also be read as hexadecimal: what stands glued to it is parted from both.
+    glued += [
+        glued_view(text) if view is None else glued_view(view.text, view)
+        for view in ([below, last] if decoded else [last])
+    ]
     top = glued[-1] or last
     cued = cued_view(text) if top is None else cued_view(top.text, top)
     views = [*chain(*hidden), *_present(below), *decoded]
