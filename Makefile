@@ -102,6 +102,7 @@ $(CLIENTS): $(wildcard tests/outside/clients/*.txt) tests/outside/clients/node/p
 	touch $@
 
 soak: $(TESTING)
+	$(BIN)/python -m tests.outside.debian
 	$(PYTEST) -m soak --timeout 7200
 	SLUICE_TEST_WHOLE=1 $(PYTEST) -n 2 tests/unit/core tests/unit/engines/pii/scan tests/integration/test_hostile_schema.py \
 		tests/integration/test_aggregator_chaos.py \
