@@ -1,10 +1,12 @@
 """What the pages tell a reader to type works when it is typed, and prints what they show."""
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -66,6 +68,19 @@ def tidied(documented: Service) -> Iterator[Service]:
                 assert client.delete(f"/api/v1/servers/{server['name']}").status_code == 204
     if any(server["origin"] == "file" for server in servers):
         assert documented.sluice("apply", "/dev/stdin", given="{}").returncode == 0
+        end = time.monotonic() + PAGE_S
+        while connected(documented):
+            assert time.monotonic() < end
+            time.sleep(0.1)
+
+
+def connected(service: Service) -> bool:
+    """Return whether the service still has a connection to a server: a command told it by way of the database."""
+    shown = httpx2.get(f"{service.url}/metrics", trust_env=False)
+    assert shown.status_code == 200
+    counts = re.findall(r"^sluice_upstream_servers\{[^}]*\} ([0-9.]+)$", shown.text, re.MULTILINE)
+    assert counts
+    return any(float(count) for count in counts)
 
 
 @pytest.mark.parametrize("name", RUNNABLE)
