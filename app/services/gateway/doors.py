@@ -16,7 +16,7 @@ from app.core.errors import (
     UnscannableContentError,
 )
 from app.core.events import Changed
-from app.core.gateway.credentials import ProviderCredential, credential_for
+from app.core.gateway.credentials import ProviderCredential, check_head, credential_for
 from app.core.gateway.offsets import OffsetMap
 from app.core.gateway.providers import (
     ProviderEntry,
@@ -127,6 +127,7 @@ class GatewayService:
         record.bytes_in = len(incoming.body)
         async with record.whole():
             caller.require(Role.INVOKER)
+            check_head(incoming.headers, incoming.operation.path, incoming.query)
             caller = record.caller = acting(caller, incoming.end_user)
             record.policy_version, policy = await self.invoke.policies.get(caller.tenant)
             lane = f"gateway {incoming.kind.name}"
