@@ -6,6 +6,7 @@ their own.
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import Final
 
 from app.engines.views import gates
@@ -31,6 +32,8 @@ _HEX_PAIR: Final = re.compile(r"(?:0[xX]|x)?([0-9A-Fa-f]{2})[\s,;:\-]*")
 _STYLE_UNIT: Final = re.compile(r"\\+([0-9A-Fa-f]{1,6})[ ]?")
 _NUMBER: Final = re.compile(r"([0-9]{2,3})[,\s]*")
 _OCTAL: Final = 3
+_DIGITS: Final = 6
+"""As many digits in a row are a number."""
 _ASCII: Final = range(32, 127)
 
 
@@ -47,14 +50,18 @@ def codepoints(text: str) -> Iterator[Substitution]:
     if "x" in text or "X" in text:
         if "0x" in text or "0X" in text:
             for pattern in (_BYTE, _JOINED_BYTES):
-                yield from _rows(text, pattern, _HEX_PAIR, 16)
-        yield from _rows(text, _BARE_X, _HEX_PAIR, 16)
+                yield from chain.from_iterable(_rows(text, pattern, _HEX_PAIR, 16))
+        yield from chain.from_iterable(_rows(text, _BARE_X, _HEX_PAIR, 16))
     if "\\" in text:
         yield from _styled(text)
-    if gates.opens(text, gates.PAIRS):
-        yield from _rows(text, _PAIRS, _HEX_PAIR, 16)
-    if gates.opens(text, gates.CODES):
-        yield from _rows(text, _CODES, _NUMBER, 10)
+    decimal = list(_rows(text, _CODES, _NUMBER, 10)) if gates.opens(text, gates.CODES) else []
+    # Read as hexadecimal, the codes of digits are letters: of two readings of a row, the one with digits comes first.
+    pairs = _rows(text, _PAIRS, _HEX_PAIR, 16) if gates.opens(text, gates.PAIRS) else ()
+    yield from chain.from_iterable(chain((row for row in decimal if _is_number(row)), pairs, decimal))
+
+
+def _is_number(row: list[Substitution]) -> bool:
+    return sum(character.plain.isdigit() for character in row) >= _DIGITS
 
 
 def _named(text: str) -> Iterator[Substitution]:
@@ -63,8 +70,8 @@ def _named(text: str) -> Iterator[Substitution]:
         yield from _characters([(unit.start(), gap.end() if gap else unit.end(), int(unit[1], 16))], "U+")
 
 
-def _rows(text: str, row: re.Pattern[str], unit: re.Pattern[str], base: int) -> Iterator[Substitution]:
-    """Yield the characters of rows of numbers, where all of them are printable ASCII."""
+def _rows(text: str, row: re.Pattern[str], unit: re.Pattern[str], base: int) -> Iterator[list[Substitution]]:
+    """Yield the characters of each row of numbers, where all of them are printable ASCII."""
     for run in row.finditer(text):
         units = [
             (match.start(), match.end(), int(match[1], base)) for match in unit.finditer(text, *run.span())
@@ -73,7 +80,7 @@ def _rows(text: str, row: re.Pattern[str], unit: re.Pattern[str], base: int) -> 
             start, end, number = units[-1]
             # The separator behind the row is no part of it.
             last = start + len(text[start:end].rstrip(" ,;:-\t\r\n"))
-            yield from _characters([*units[:-1], (start, last, number)])
+            yield list(_characters([*units[:-1], (start, last, number)]))
 
 
 def _styled(text: str) -> Iterator[Substitution]:

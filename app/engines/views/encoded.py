@@ -88,7 +88,9 @@ def _runs(data: bytes) -> Iterator[tuple[int, int]]:
     spoken = digit | (capital & (long | (after == _PADDED)))
     telling = spoken & (long | (capital == small) | plus)
     # Base64 mixes capitals and small letters, or has signs; all else is lines of a block, or hexadecimal.
-    sure = telling & ((capital & small) | (plus & (capital | small)) | ((after > _AFTER) & (sizes >= _LINE)))
+    # Only digits can be written without small letters.
+    mixed = (capital & (small | (digit & (after == _PADDED)))) | (plus & (capital | small))
+    sure = telling & (mixed | ((after > _AFTER) & (sizes >= _LINE)))
     chosen = sure | (telling & (sizes >= _SHORT)) if gates.passed(data, gates.BYTES) else sure
     starts, ends = edges[::2][chosen].tolist(), edges[1::2][chosen].tolist()
     for start, end, is_sure in zip(starts, ends, sure[chosen].tolist(), strict=True):
@@ -158,7 +160,7 @@ def _row(data: bytes, start: int, end: int, least: int) -> Iterator[tuple[int, i
     while (following := _FOLLOWING.match(data, end)) is not None:
         start, end = following.span(1)
         was_strange, strange = strange, _STRANGE.match(data, start, end) is not None
-        if not (strange or was_strange):
+        if not (strange or was_strange or data[end : end + 1] == b"="):
             return
         yield start, end, strange
 
@@ -166,8 +168,13 @@ def _row(data: bytes, start: int, end: int, least: int) -> Iterator[tuple[int, i
 def _among(text: str, tokens: Sequence[tuple[int, int, bool]], low: int, high: int) -> Iterator[Substitution]:
     """Yield what the tokens of a row encode together; a token at either end may be a word or a part of it."""
     last = len(tokens) - 1
-    for begin in sorted({low, max(0, low - 1), min(low + 1, high)}):
-        for end in sorted({high, min(last, high + 1), max(low, high - 1)}, reverse=True):
+    # A sign by itself, such as the mark of an item, may stand at either end.
+    longer = [number for number, token in enumerate(tokens) if token[1] - token[0] > 1]
+    inner = [number for number in longer if tokens[number][2]] or [low]
+    begins = {low, low - 1, low + 1, inner[0] - 1, inner[0]}
+    ends = {high, high + 1, high - 1, inner[-1], inner[-1] + 1, last}
+    for begin in sorted(number for number in begins if 0 <= number <= high):
+        for end in sorted((number for number in ends if low <= number <= last), reverse=True):
             start, stop = tokens[begin][0], tokens[end][1]
             while text.startswith("=", stop) and stop - tokens[end][1] < _PADDING:
                 stop += 1
@@ -188,7 +195,8 @@ def _readings(spelled: str, start: int) -> Iterator[Substitution]:
     # Base64 mixes capitals and small letters, so an identifier or a time can only be bytes in hexadecimal.
     mixed = spelled.lower() != spelled != spelled.upper()
     signed = "+" in spelled and spelled.lower() != spelled.upper()
-    if not mixed and not signed and not _BYTES.search(spelled.encode("ascii")):
+    padded = spelled.endswith("=")
+    if not (mixed or signed or padded) and not _BYTES.search(spelled.encode("ascii")):
         return
     whole = _decoded(spelled)
     if whole is not None:
@@ -229,7 +237,7 @@ def _decoded(run: str) -> tuple[str, str] | None:
 
 def _from_base64(run: str) -> str | None:
     bare = run.rstrip("=")
-    if len(bare) % 4 == 1 or bare.isdigit() or bare.islower() or bare.isupper():
+    if len(bare) % 4 == 1 or bare.isdigit() or bare.islower() or (bare.isupper() and bare == run):
         return None
     if len(bare) < _SHORT and len(bare) == len(run) and not any(map(str.isdigit, bare)):
         return None

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
+from app.core.content.shapes.card_numbers import LENGTHS, is_card_number
 from app.engines.views import gates
 from app.engines.views.mapping import Substitution
 
@@ -27,28 +28,15 @@ _TABULAR: Final = frozenset({",", ", ", ";", "; ", " ", "  ", "\t", "\n", "\r\n"
 _PLAINLY: Final = frozenset({"-", " ", "."})
 """What stands between the groups of a number as people write it, so that the patterns know it."""
 _ORDINARY: Final = _TABULAR | _PLAINLY
-_SHAPES: Final = frozenset(
-    {
-        (4, 4, 4, 4),
-        (4, 6, 5),
-        (4, 4, 4, 3),
-        (4, 6, 4),
-        (8, 8),
-        (4, 12),
-        (12, 4),
-        (4, 4, 8),
-        (8, 4, 4),
-        (4, 8, 4),
-        (6, 10),
-        (10, 6),
-        (6, 6, 4),
-    }
-)
 _SSN: Final = (3, 2, 4)
+_SSN_LINES: Final = re.compile(
+    r"([0-9]{3})(?<![0-9\n]...)\r?\n([0-9]{2})\r?\n([0-9]{4})(?![0-9]|[ \t]*\r?\n[ \t]*[0-9])"
+)
+"""A social security number over three lines, behind which no column of numbers goes on."""
+_UNUSUAL: Final = frozenset({(4, 4, 4, 3), (4, 4, 4, 2)})
+"""Groups that people write, though no card has them so: the patterns do not know them."""
 _FEW: Final = 6
 _MANY: Final = 40
-_CARD: Final = range(13, 20)
-_BEGINS: Final = re.compile(r"4|5[1-5]|2(?:22[1-9]|2[3-9]|[3-6]|7[01]|720)|3(?:4|7|[0689]|5)|6(?:011|4|5|2)")
 _LINE_BEFORE: Final = re.compile(r"(?<=[\w.+-])[ \t]*\r?\n[ \t>]{0,8}\Z")
 _LINE_BEHIND: Final = re.compile(r"[ \t]*\r?\n[ \t>]{0,8}(?=\w+[.-])")
 _REACH: Final = 32
@@ -57,7 +45,9 @@ _LINE_BREAK: Final = re.compile(r"[ \t]?\r?\n[ \t>]{0,8}")
 _ADDED: Final = re.compile(
     r"([\"'`])\s{0,4}(?:\+|\|\||&|\.\.?|<<)\s{0,4}(?:(?<=[\w.@+\-]\1)|(?<=[\"'`+|&.<\s]))\1(?=[\w.@+\-])"
 )
-_QUOTED: Final = re.compile(r"[\"'`][^\s\"'`\\,][\"'`](?:\s{0,8},\s{0,8}[\"'`][^\s\"'`\\,][\"'`]){4,}")
+_QUOTED: Final = re.compile(
+    r"[\"'`][^\t\r\n\"'`\\,][\"'`](?:\s{0,8},\s{0,8}[\"'`][^\t\r\n\"'`\\,][\"'`]){4,}"
+)
 _BRACKETED: Final = {
     "[": re.compile(r"\[[^\s\[\]]\](?:[ ]?\[[^\s\[\]]\]){4,}"),
     "(": re.compile(r"\([^\s()]\)(?:[ ]?\([^\s()]\)){4,}"),
@@ -116,34 +106,40 @@ def _numbers(text: str, run: re.Match[str]) -> Iterator[Substitution]:
     """Yield the numbers in a run of groups of digits: all of it, or groups with the same signs between them."""
     written = run.group()
     gaps = _GROUP.split(written)[1:-1]
-    if len(gaps) < _FEW and _PLAINLY.issuperset(gaps):
-        return
     sizes, first = [len(group) for group in _GROUP.findall(written)], 0
+    if _is_plain(sizes, gaps):
+        return
     if len(sizes) <= _MANY and (plain := _joined(written, sizes, gaps)):
         yield Substitution(*run.span(), plain, PIECES)
         return
     if _ORDINARY.issuperset(gaps):
+        for lines in _SSN_LINES.finditer(text, *run.span()):
+            yield Substitution(*lines.span(), "-".join(lines.groups()), PIECES)
         return
     places = [group.span() for group in _GROUP.finditer(text, *run.span())]
-    for gap, same in groupby(gaps):
+    for _, same in groupby(gaps):
         last = first + len(list(same))
-        if gap not in _ORDINARY and last - first < min(_MANY, len(gaps)):
+        of_group = sizes[first : last + 1]
+        if last - first < min(_MANY, len(gaps)) and not _is_plain(of_group, gaps[first:last]):
             start, end = places[first][0], places[last][1]
-            if plain := _joined(text[start:end], sizes[first : last + 1], gaps[first:last]):
+            if plain := _joined(text[start:end], of_group, gaps[first:last]):
                 yield Substitution(start, end, plain, PIECES)
         first = last
+
+
+def _is_plain(sizes: Sequence[int], gaps: Sequence[str]) -> bool:
+    """Return whether groups stand as people write a number, so that the patterns know it."""
+    return len(gaps) < _FEW and _PLAINLY.issuperset(gaps) and tuple(sizes) not in _UNUSUAL
 
 
 def _joined(written: str, sizes: Sequence[int], gaps: Sequence[str]) -> str:
     """Return the number that groups of ``sizes`` digits form together; empty if they form none."""
     if tuple(sizes) == _SSN:
         return "-".join(_GROUP.findall(written)) if _is_divided(gaps) else ""
-    if sum(sizes) not in _CARD or not (tuple(sizes) in _SHAPES or {*sizes} in ({1}, {2})):
+    if sum(sizes) not in LENGTHS:
         return ""
     number = "".join(_GROUP.findall(written))
-    # Single digits of two kinds are ratings as a rule; in groups they are the numbers that everyone tries first.
-    fewest = 3 if {*sizes} == {1} else 2
-    return number if _BEGINS.match(number) and len(set(number)) >= fewest and _has_check(number) else ""
+    return number if is_card_number(number, sizes) else ""
 
 
 def _is_divided(gaps: Sequence[str]) -> bool:
@@ -154,9 +150,3 @@ def _is_divided(gaps: Sequence[str]) -> bool:
         or _LINE_BREAK.fullmatch(gap)
         for gap in gaps
     )
-
-
-def _has_check(number: str) -> bool:
-    """Return whether the last digit is the check digit of ISO/IEC 7812."""
-    doubled = [int(digit) * 2 for digit in number[-2::-2]]
-    return (sum(value - 9 * (value > 9) for value in doubled) + sum(map(int, number[::-2]))) % 10 == 0  # noqa: PLR2004

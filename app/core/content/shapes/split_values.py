@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any, Final
 
+from app.core.content.shapes.card_numbers import is_card_number
+
 LONGEST: Final = 64
 """Elements of the longest list that may be one value."""
 _FEWEST: Final = 3
@@ -13,9 +15,6 @@ _SINGLES: Final = 6
 """A row of fewer single characters says nothing without a name."""
 _SIGNS: Final = re.compile(r"[0-9@]")
 """Letters alone are words, and a row of them may as well be anything."""
-_CARDS: Final = frozenset({(4, 4, 4, 4), (4, 6, 5), (8, 8)})
-_CARD: Final = range(13, 20)
-_CARD_BEGINS: Final = re.compile(r"4|5[1-5]|2[2-7]|3[0-9]|6[0-9]")
 _SECURITY: Final = (3, 2, 4)
 _IBAN: Final = re.compile(r"[A-Z]{2}[0-9]{2}[0-9A-Z]{9,30}")
 _TWO: Final = 2
@@ -33,7 +32,8 @@ def split_value(elements: Sequence[str], cue: str) -> str:
     sizes = tuple(map(len, elements))
     whole = "".join(elements)
     singles = len(whole) == len(elements)
-    if _is_card(whole, sizes) or (singles and cue) or (sizes == _SECURITY and cue and whole.isdigit()):
+    is_card = whole.isascii() and whole.isdigit() and is_card_number(whole, sizes)
+    if is_card or (singles and cue) or (sizes == _SECURITY and cue and whole.isdigit()):
         return whole
     if singles and len(whole) >= _SINGLES and _SIGNS.search(whole) and not whole.isdigit():
         return whole
@@ -65,16 +65,3 @@ def lists_of(pointers: Sequence[str]) -> list[range]:
 def _list_around(pointer: str) -> str | None:
     around, _, own = pointer.rpartition("/")
     return around if own.isdecimal() else None
-
-
-def _is_card(digits: str, sizes: tuple[int, ...]) -> bool:
-    """Return whether digits have the form of a card's number and end in its check digit, by ISO/IEC 7812."""
-    if len(digits) not in _CARD or not digits.isdigit() or not digits.isascii():
-        return False
-    singles = set(sizes) == {1}
-    # Single digits of two kinds are ratings as a rule.
-    kinds = _TWO + 1 if singles else _TWO
-    if not (sizes in _CARDS or singles) or not _CARD_BEGINS.match(digits) or len(set(digits)) < kinds:
-        return False
-    doubled = [int(digit) * 2 for digit in digits[-2::-2]]
-    return (sum(value - 9 * (value > 9) for value in doubled) + sum(map(int, digits[::-2]))) % 10 == 0  # noqa: PLR2004

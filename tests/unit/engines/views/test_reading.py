@@ -99,3 +99,25 @@ def test_an_image_in_a_mail_does_not_keep_the_reader_busy() -> None:
         assert shown(f"Content-Transfer-Encoding: base64\n\n{mail}\n") == []
 
     assert_in_proportion(read, 75_000, 300_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("no NTU1NTU1NTU1NTU1NDQ0NA== here", "no  5555555555554444  here"),
+        ("R0Iy OU5X Qks2 MDE2 MTMz MTky Njgx OQ==", " GB29NWBK60161331926819 "),
+        ("- item 3\n- Mzcx NDQ5 NjM1 Mzk4 NDMx\n- item 4", "- item 3\n-  371449635398431 \n- item 4"),
+        ("no 52 49 49 49 49 49 49 49 here", "no 41111111 here"),
+        ("no 72 65 71 75 65 73 74 21 here", "no request! here"),
+        ('["n", "o", " ", "4", "1", "1"]', "[no 411]"),
+    ],
+)
+def test_what_is_written_with_few_kinds_of_characters_is_read(text: str, seen: str) -> None:
+    assert shown(text)[0] == seen
+
+
+@pytest.mark.parametrize(
+    "text", ["ORDER7H2K9QX4M1P== here", "INV20240115ABCDEF in 2024", "52 49 12 07 49 49 49 49"]
+)
+def test_what_only_looks_written_so_is_left_alone(text: str) -> None:
+    assert shown(text) == []
