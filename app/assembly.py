@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, Protocol
 
+from app.core.access import DEFAULT_TENANT, Caller, Role
 from app.core.contracts.engines import Engines
 from app.core.contracts.registry import Registry
 from app.core.events import Changed
@@ -31,6 +32,7 @@ from app.engines.ring_file import RingFile
 from app.engines.secrets.scanner import RuleScanner
 from app.places_wiring import anchors, mark_store, remote_middlewares, shared_rates, upstream_rules
 from app.services.access.access import AccessService
+from app.services.access.credentials import Authenticator
 from app.services.access.policies import PolicyService, argument_check
 from app.services.access.sessions import SessionService
 from app.services.access.shared_rates import SharedRates
@@ -192,7 +194,7 @@ async def opened(
         )
         anchoring = Anchoring.over(database, anchors(settings), now)
         retention = RetentionService(audit, now)
-        access = AccessService(database, audit)
+        access = AccessService(database, audit, Authenticator(database, audit, _anonymous(settings)))
         chosen, encoder, embedder, tool_ranker = chosen_engines(settings, observe_engine, stack)
         indexes = document_indexes(settings, database, embedder, observe_engine, stack)
         retrieval = RetrievalService(database, embedder, indexes.side, indexes.search, reads=audit.reads)
@@ -254,9 +256,12 @@ async def opened(
         sessions = SessionService(database, idle_s=settings.sessions.idle_s)
         _follow(
             changes,
-            (access, policies, pipelines, trees, concerns, upstreams, descriptions, retrieval, providers),
-            *(access.memory, policies.memory, pipelines.memory, trees.memory, descriptions.memory),
-            *(concerns.tables, concerns.preferred, providers.memory),
+            (
+                *(access.authenticator, policies, pipelines, trees, concerns),
+                *(upstreams, descriptions, retrieval, providers),
+            ),
+            *(access.authenticator.memory, policies.memory, pipelines.memory, trees.memory),
+            *(descriptions.memory, concerns.tables, concerns.preferred, providers.memory),
         )
         await stack.enter_async_context(descriptions.watching())
         catalogs = CatalogService(upstreams, trees, concerns, descriptions, tuple(registry.middlewares))
@@ -363,6 +368,11 @@ def _database(settings: Settings) -> Database:
     return Database(
         section.url.get_secret_value(), pool_size=section.pool_size, patience=patience, direct_url=direct
     )
+
+
+def _anonymous(settings: Settings) -> Caller | None:
+    """Return the caller of every request where authentication is off, else None."""
+    return None if settings.auth.required else Caller(DEFAULT_TENANT, "anonymous", frozenset(Role))
 
 
 class _Follower(Protocol):

@@ -14,16 +14,16 @@ from fastapi import FastAPI
 
 import app
 from app.api.auth import OPEN_STREAMS, RouteServices
-from app.api.gate import ServiceGate
 from app.api.invoke import OrdinaryRoute
 from app.api.surface import OPENAPI_PATH, SURFACES, install_rest
 from app.assembly import Services, opened, utc_now
-from app.core.access import DEFAULT_TENANT, Caller, Role
+from app.core.access import Caller, Role
 from app.edge.budget import ByteLimits
-from app.edge.guard import INVOKE_SURFACE, MCP_SURFACE, Drain, EdgeGuard, GuardedApp
+from app.edge.guard import Drain, EdgeGuard, GuardedApp
 from app.edge.health import Readiness, in_turn
 from app.edge.limits import EdgeLimits
 from app.edge.observability import Metrics, configure_logging
+from app.edge.served import SERVED, Served
 from app.edge.tracing import tracer_to
 from app.places_wiring import mark_store
 from app.protocol.methods.aggregated import AggregatedPrimitives
@@ -99,14 +99,11 @@ def create_app(
             service.state.first_key = await bootstrap(
                 services.access, first_key.get_secret_value() if first_key else None, settings.environment
             )
-            anonymous = (
-                None if settings.auth.required else Caller(DEFAULT_TENANT, "anonymous", frozenset(Role))
-            )
             service.state.services = services
-            service.state.route_services = _services(services, anonymous)
+            service.state.route_services = routes = _services(services)
             readiness.begin(_checks(services), services.log_lag.late)
             await stack.enter_async_context(_watched(metrics, services))
-            mcp = _mcp(services, anonymous, primitives, ordinary=ordinary)
+            mcp = _mcp(services, primitives, ordinary=ordinary)
             stack.callback(services.changes.subscribe(mcp.changed))
             services.catalogs.subscribe(mcp.lists_changed)
             services.upstreams.subscribe_notifications(mcp.server_told)
@@ -125,7 +122,8 @@ def create_app(
             await stack.enter_async_context(mcp.run())
             if tracer is not None:
                 stack.callback(tracer.shutdown)
-            yield {MCP_SURFACE: mcp.app, **(_ordinary_route(service) if ordinary else {})}
+            invoke = OrdinaryRoute(routes, partial(FastAPI.__call__, service)) if ordinary else None
+            yield {SERVED: Served(services.access.authenticator, mcp.app, invoke)}
 
     service = GuardedApp(
         title="Sluice",
@@ -144,7 +142,6 @@ def create_app(
             EdgeGuard,
             limits=_edge(settings),
             routes=declared,
-            gate=ServiceGate(partial(getattr, service.state, "route_services")),  # set once the lifespan runs
             drain=drain,
             metrics=metrics,
             tracer=tracer,
@@ -154,11 +151,6 @@ def create_app(
         )
     )
     return service
-
-
-def _ordinary_route(service: FastAPI) -> dict[str, Any]:
-    general = partial(FastAPI.__call__, service)
-    return {INVOKE_SURFACE: OrdinaryRoute(service.state.route_services, general)}
 
 
 def _opened(
@@ -220,8 +212,9 @@ def _edge(settings: Settings) -> EdgeLimits:
     )
 
 
-def _services(services: Services, anonymous: Caller | None) -> RouteServices:
+def _services(services: Services) -> RouteServices:
     return RouteServices(
+        authenticator=services.access.authenticator,
         access=services.access,
         tenants=services.tenants,
         tenant_erasure=services.tenant_erasure,
@@ -242,15 +235,12 @@ def _services(services: Services, anonymous: Caller | None) -> RouteServices:
         explaining=ExplainService(
             services.registry, services.policies, services.audit, services.invoke.traffic, services.detector
         ),
-        anonymous=anonymous,
         streams=Traffic(slots=OPEN_STREAMS, rates=services.rates, name="streams"),
         requests=Traffic(rates=services.rates, name="rest"),
     )
 
 
-def _mcp(
-    services: Services, anonymous: Caller | None, primitives: Primitives | None, *, ordinary: bool
-) -> Mcp:
+def _mcp(services: Services, primitives: Primitives | None, *, ordinary: bool) -> Mcp:
     http = services.settings.http
     # Processes behind one socket share its requests: the answer to a question could reach any of them.
     alone = http.workers == 1
@@ -258,14 +248,13 @@ def _mcp(
     groups = GroupViews(services.groups, services.listing, services.invoke)
     parts = McpParts(
         invoke=services.invoke,
-        access=services.access,
+        authenticator=services.access.authenticator,
         sessions=services.sessions,
         concerns=services.concerns,
         version=app.__version__,
         allowed_hosts=http.allowed_hosts,
         allowed_origins=http.allowed_origins,
         max_body_bytes=http.max_body_bytes,
-        anonymous=anonymous,
         primitives=primitives,
         callbacks=callbacks,
         groups=groups,

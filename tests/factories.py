@@ -16,6 +16,8 @@ from app.core.audit import OUTCOME_OK, AuditEvent
 from app.core.content.handles import Handle, Original
 from app.core.contracts.middleware import VaultOptions
 from app.engines.cipher import KeyKeeper, KeyRing
+from app.services.access.access import AccessService
+from app.services.access.credentials import Authenticator
 from app.services.audit.audit import AuditService
 from app.services.audit.leaves import event_code
 from app.services.vault.erasure import ErasureSink
@@ -124,6 +126,11 @@ async def open_vault(
         audit = AuditService(database, writer, keys)
         service = VaultService(database, writer, custodian, audit, ErasureSink(sink), now=now)
         yield Vault(service, database, writer, custodian, audit)
+
+
+def access_service(database: Database, audit: AuditService) -> AccessService:
+    """Return what administers keys, with an authenticator of its own."""
+    return AccessService(database, audit, Authenticator(database, audit))
 
 
 def random_ring() -> KeyRing:

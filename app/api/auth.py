@@ -14,6 +14,7 @@ from app.core.errors import InvalidArgumentsError
 from app.core.request import RequestInfo
 from app.edge.facts import facts_of
 from app.services.access.access import AccessService
+from app.services.access.credentials import Authenticator
 from app.services.access.policies import PolicyService
 from app.services.access.tenants import TenantService
 from app.services.access.traffic import Traffic
@@ -41,12 +42,13 @@ OPEN_STREAMS = 1024
 
 @dataclass(frozen=True, slots=True)
 class RouteServices:
-    """What the routes call; ``anonymous`` is the caller of all requests where authentication is off.
+    """What the routes call.
 
     ``streams`` admits open streams, which mostly wait, apart from the requests that compute; ``requests`` counts
     those that are no invocation.
     """
 
+    authenticator: Authenticator
     access: AccessService
     tenants: TenantService
     tenant_erasure: TenantErasure
@@ -65,7 +67,6 @@ class RouteServices:
     collections: CollectionService
     ingestion: IngestionService
     explaining: ExplainService
-    anonymous: Caller | None = None
     streams: Traffic = field(default_factory=lambda: Traffic(slots=OPEN_STREAMS))
     requests: Traffic = field(default_factory=Traffic)
 
@@ -101,10 +102,10 @@ async def authenticated(
     """Turn the bearer key into the caller, or refuse; where a body was read, the edge has done it already."""
     services = services_of(request)
     facts = facts_of(request.scope)
-    caller = facts.caller or services.anonymous
+    caller = facts.caller
     if caller is None:
         bearer = credential.credentials if credential is not None else None
-        caller = await services.access.authenticate(bearer, facts.address)
+        caller = await services.authenticator.authenticate(bearer, facts.address)
     facts.admit(caller)
     return caller
 

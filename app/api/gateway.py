@@ -138,9 +138,9 @@ async def _gone(receive: Receive) -> None:
 
 async def _caller(services: RouteServices, facts: RequestFacts, headers: RawHeaders) -> Caller:
     """Return who asks; where a body was read, the edge knows that already."""
-    caller = facts.caller or services.anonymous
+    caller = facts.caller
     if caller is None:
-        caller = await services.access.authenticate(own_key(headers), facts.address)
+        caller = await services.authenticator.authenticate(own_key(headers), facts.address)
     facts.admit(caller)
     return caller
 

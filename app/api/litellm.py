@@ -39,9 +39,9 @@ async def check_texts(request: Request) -> Response:
     The key comes in `x-api-key`. Where the policy refuses, the action is BLOCKED.
     """
     services, info, facts = services_of(request), info_of(request), facts_of(request.scope)
-    caller = facts.caller or services.anonymous
+    caller = facts.caller
     if caller is None:
-        caller = await services.access.authenticate(own_key(request.headers.raw), facts.address)
+        caller = await services.authenticator.authenticate(own_key(request.headers.raw), facts.address)
     facts.admit(caller)
     call = _LitellmCall.read(facts.json)
     guardrail = GuardrailService(services.invoke, services.gateway.seen)

@@ -1,7 +1,8 @@
 """The outermost layer of the service: every request, REST or MCP, passes here first and leaves here last."""
 
+import math
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -24,7 +25,6 @@ from app.edge.limits import (
     DeclaredLimits,
     EdgeLimits,
     Headers,
-    Needs,
     Refused,
     check_origin,
     check_path,
@@ -33,17 +33,9 @@ from app.edge.limits import (
 from app.edge.memory import FreedMemory
 from app.edge.observability import UNMATCHED, FinishedRequest, Metrics, log_bug, log_request
 from app.edge.problems import error_headers, internal_error, problem, status_of
+from app.edge.served import SERVED, CallerGate, Served
 from app.edge.surfaces import ForeignSurface
 from app.edge.tracing import Tracer
-
-MCP_SURFACE: Final = "mcp_surface"
-"""Under which the state of the lifespan holds what serves the MCP endpoints: before the routes of ``app`` are tried."""
-
-INVOKE_SURFACE: Final = "invoke_surface"
-"""Likewise for the paths below ``INVOKE_PREFIX``."""
-
-Gate = Callable[[RequestFacts, str | None, Needs | None], Awaitable[None]]
-"""Admits who presents this bearer key to the record of the request; raises without a role that the route needs."""
 
 CLIENT_GONE: Final = 499
 """The status that logs and metrics show where nobody was left to answer."""
@@ -85,14 +77,14 @@ class EdgeGuard:
     """Wraps the whole application: raw ASGI, because frameworks read bodies before asking.
 
     It begins the record of the request, see ``app.edge.facts``. ``routes`` are the limits that routes declare
-    beside ``limits``, which hold for all; ``gate`` is asked before a body is read, None: everybody may send one.
+    beside ``limits``, which hold for all. ``served`` holds where the state of a lifespan brings none of its own.
     ``rpc_codes`` are the JSON-RPC codes of refusals under /mcp, ``surfaces`` the paths that speak another API.
     """
 
     app: ASGIApp
     limits: EdgeLimits = field(default_factory=EdgeLimits)
     routes: DeclaredLimits = field(default_factory=DeclaredLimits)
-    gate: Gate | None = None
+    served: Served = field(default_factory=Served)
     drain: Drain = field(default_factory=Drain)
     metrics: Metrics = field(default_factory=Metrics)
     tracer: Tracer | None = None
@@ -168,14 +160,14 @@ class EdgeGuard:
         holding: Holding | None = None
         try:
             headers = self._checked(scope, facts)
-            surface = self._routed(scope, facts)
-            if has_body(scope["method"]):
-                await self._check_caller(scope, facts, headers)
+            served: Served = scope.get("state", {}).get(SERVED, self.served)
+            if has_body(scope["method"]) and served.gate is not None:
+                await self._check_caller(served.gate, scope, facts, headers)
             self._check_query(scope, facts)
             if has_body(scope["method"]):
                 holding = self.bodies.holding(facts.caller)
                 receive = await self._body(facts, headers, receive, holding)
-            await surface(scope, receive, answer.send)
+            await self._routed(served, facts)(scope, receive, answer.send)
             if not answer.started:  # it ended because nobody was left to answer
                 answer.status = CLIENT_GONE
         except Refused as refusal:
@@ -193,11 +185,11 @@ class EdgeGuard:
             if holding is not None:
                 holding.release()
 
-    def _routed(self, scope: Scope, facts: RequestFacts) -> ASGIApp:
+    def _routed(self, served: Served, facts: RequestFacts) -> ASGIApp:
         """Return what serves the request: of its own for what is called most, the application for all the rest."""
-        name = MCP_SURFACE if facts.is_mcp else INVOKE_SURFACE if facts.path.startswith(INVOKE_PREFIX) else ""
-        surface: ASGIApp = scope.get("state", {}).get(name, self.app)
-        return surface
+        if facts.is_mcp:
+            return served.mcp or self.app
+        return (served.invoke if facts.path.startswith(INVOKE_PREFIX) else None) or self.app
 
     def _checked(self, scope: Scope, facts: RequestFacts) -> Headers:
         """Check all that can be checked without knowing the caller or the route."""
@@ -210,15 +202,18 @@ class EdgeGuard:
         check_origin(headers, facts.path, self.limits)
         return headers
 
-    async def _check_caller(self, scope: Scope, facts: RequestFacts, headers: Headers) -> None:
+    async def _check_caller(
+        self, gate: CallerGate, scope: Scope, facts: RequestFacts, headers: Headers
+    ) -> None:
         """Refuse who has no valid key, or no role for this route, before anything of the body is read."""
-        if self.gate is None:
-            return
         try:
             needed = MCP_NEEDS if facts.is_mcp else self.routes.needs_of(scope["method"], facts.path)
             surface = self._surface_at(facts.path)
             key = headers.bearer if surface is None else surface.credential(scope["headers"])
-            await self.gate(facts, key, needed)
+            caller = await gate.authenticate(key, facts.address)
+            facts.admit(caller)
+            if needed is not None and caller.roles.isdisjoint(needed.roles):
+                await gate.refuse(caller, needed.roles, needed.action, facts.info(math.inf))
         except ServiceError as error:
             if headers.announces_body:
                 raise Refused(error, linger=True) from None

@@ -48,7 +48,7 @@ from app.protocol.wire.process_sessions import ProcessSessions, roots_changed
 from app.protocol.wire.raw_results import RawResults
 from app.protocol.wire.sdk_transports import CallsBack, SdkTransports
 from app.protocol.wire.sessions import ENDPOINT, VirtualSessions
-from app.services.access.access import AccessService
+from app.services.access.credentials import Authenticator
 from app.services.access.policies import POLICY_CHANGED
 from app.services.access.sessions import DEFAULT_IDLE_S, SESSION_CHANGED, SessionService
 from app.services.access.traffic import Traffic
@@ -128,7 +128,7 @@ async def _nobody(_caller: Caller, _request: RequestInfo) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpParts:
-    """What the surface is built from; ``anonymous`` switches authentication off, ``traced`` the SDK's spans on.
+    """What the surface is built from; ``traced`` switches the SDK's spans on.
 
     ``calls_back`` says of a tenant whether anything it uses may ask its clients; where nothing can, no session is bound
     to this process. ``expect`` is told who calls a tool before the SDK looks at the call; ``opening`` stands around
@@ -139,13 +139,12 @@ class McpParts:
     """
 
     invoke: InvokeService
-    access: AccessService
+    authenticator: Authenticator
     sessions: SessionService
     version: str
     allowed_hosts: Sequence[str]
     allowed_origins: Sequence[str]
     max_body_bytes: int
-    anonymous: Caller | None = None
     primitives: Primitives | None = None
     expect: Callable[[Caller, RequestInfo], Awaitable[None]] = _nobody
     opening: Sequence[Step] = ()
@@ -183,14 +182,13 @@ def build_mcp(parts: McpParts) -> Mcp:
         server, calls_back=asks, max_body_bytes=parts.max_body_bytes, idle_s=parts.session_idle_s
     )
     front = Front(
-        access=parts.access,
+        authenticator=parts.authenticator,
         sessions=virtual,
         process_sessions=process_sessions,
         transports=transports,
         direct=Direct(server, frozenset(own.methods) | raw if parts.direct else frozenset()),
         running=running,
         security=_security(parts.allowed_hosts, parts.allowed_origins),
-        anonymous=parts.anonymous,
         deadline_s=parts.deadline_s,
         recheck_s=4 * parts.ping_s,
         counted=frozenset({INVOKE, *INVOKES}) | raw,

@@ -13,6 +13,7 @@ from app.core.access import Caller, Role
 from app.core.audit import AuditEvent
 from app.engines.cipher import KeyKeeper, RecordKeys
 from app.services.access.access import HOST, AccessService, NewKey
+from app.services.access.credentials import Authenticator
 from app.services.access.policies import ArgumentFault, PolicyService
 from app.services.access.sessions import SessionService
 from app.services.access.tenants import TenantService
@@ -76,7 +77,7 @@ class Replica:
 
     async def caller(self, tenant: str, *roles: Role) -> Caller:
         """Return an authenticated caller of ``tenant``."""
-        return await self.access.authenticate(str((await self.key(tenant, *roles)).key), None)
+        return await self.access.authenticator.authenticate(str((await self.key(tenant, *roles)).key), None)
 
     async def events(self, tenant: str, **asked: Any) -> list[AuditEvent]:
         """Return the record of ``tenant``, oldest first."""
@@ -99,7 +100,8 @@ async def replica_on(
         audit = AuditService(database, writer, keys, clock.now)
         memory: ShortMemory[str, Any] = ShortMemory(ttl_s=5, size=1000, clock=clock.monotonic)
         policy_memory: ShortMemory[str, Any] = ShortMemory(ttl_s=5, size=1000, clock=clock.monotonic)
-        access = AccessService(database, audit, clock.now, memory=memory)
+        authenticator = Authenticator(database, audit, now=clock.now, memory=memory)
+        access = AccessService(database, audit, authenticator, clock.now)
         policies = PolicyService(
             database, audit, known_arguments, access.authority, clock.now, memory=policy_memory
         )
@@ -113,7 +115,7 @@ async def replica_on(
             lambda *given: replica.statements.append(given[2]) if given[2] != IDENTITY else None,
         )
         if hears:
-            changes.subscribe(access.changed)
+            changes.subscribe(authenticator.changed)
             changes.subscribe(policies.changed)
         if follows:
             memory.follow(changes.heard)

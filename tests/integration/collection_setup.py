@@ -8,7 +8,7 @@ from app.core.access import Caller
 from app.core.catalog.collections import CollectionDefinition, DocumentDetails
 from app.core.contracts.engines import Embedder, RetrievalQuery, RetrievedPassage
 from app.core.errors import ConflictError
-from app.services.access.access import HOST, AccessService
+from app.services.access.access import HOST
 from app.services.access.tenants import TenantService
 from app.services.documents.collections import CollectionService
 from app.services.documents.ingestion import Ingested, IngestionService, Submitted
@@ -16,7 +16,7 @@ from app.services.documents.retrieval import RetrievalService
 from app.services.documents.vectors import DocumentVectors
 from app.store.changes import Changes
 from app.store.database import Database
-from tests.factories import Vault, caller_of, open_vault
+from tests.factories import Vault, access_service, caller_of, open_vault
 from tests.fakes import FakeEmbedder
 
 EVERYBODY = frozenset({"*"})
@@ -75,7 +75,7 @@ async def open_library(
     """Return the services of a new process on ``database``; the tenant is made if need be."""
     async with open_vault(database) as vault, Changes(database).running() as changes:
         with suppress(ConflictError):  # another process of the test made it
-            await TenantService(AccessService(database, vault.audit)).create(HOST, tenant)
+            await TenantService(access_service(database, vault.audit)).create(HOST, tenant)
         retrieval = RetrievalService(database, embedder)
         unsubscribe = changes.subscribe(retrieval.changed)
         yield Library(

@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -12,7 +11,6 @@ from httpx2 import ASGITransport, AsyncClient, Response
 
 import app.middlewares
 from app.api.auth import RouteServices
-from app.api.gate import ServiceGate
 from app.api.surface import OPENAPI_PATH, SURFACES, install_rest
 from app.core.access import SYSTEM_TENANT, Role
 from app.core.contracts.registry import Registry
@@ -21,7 +19,8 @@ from app.edge.guard import Drain, EdgeGuard
 from app.edge.health import Readiness
 from app.edge.limits import EdgeLimits
 from app.edge.observability import Metrics
-from app.services.access.access import HOST, AccessService
+from app.edge.served import Served
+from app.services.access.access import HOST
 from app.services.access.policies import PolicyService, argument_check
 from app.services.access.tenants import TenantService
 from app.services.access.traffic import Traffic
@@ -42,7 +41,7 @@ from app.services.servers.upstreams import UpstreamService
 from app.services.vault.tenant_erasure import TenantErasure
 from app.store.database import Database
 from app.upstream.providers.client import ProviderClient
-from tests.factories import PATIENT, Vault, open_vault
+from tests.factories import PATIENT, Vault, access_service, open_vault
 from tests.fakes import FakeDetector, FakeEmbedder, FakeMasker, engines
 
 
@@ -120,8 +119,8 @@ async def open_rest(database_url: str, **limits: Any) -> AsyncIterator[Rest]:
         app_ = FastAPI(title="Sluice", version="0", openapi_url=OPENAPI_PATH)
         declared = install_rest(app_, Readiness(drain, {"database": database.ping}), metrics)
         app_.state.route_services = services
-        gate = ServiceGate(partial(getattr, app_.state, "route_services"))
-        guard = EdgeGuard(app_, EdgeLimits(**limits), declared, gate, drain, metrics, surfaces=SURFACES)
+        served = Served(services.authenticator)
+        guard = EdgeGuard(app_, EdgeLimits(**limits), declared, served, drain, metrics, surfaces=SURFACES)
         tenant = f"t-{uuid4().hex[:12]}"
         await services.tenants.create(HOST, tenant)
         with suppress(ConflictError):  # the first test of this database makes it
@@ -136,7 +135,7 @@ async def open_rest(database_url: str, **limits: Any) -> AsyncIterator[Rest]:
 def _services(database: Database, vault: Vault, metrics: Metrics) -> RouteServices:
     retriever = RetrievalService(database, FakeEmbedder())
     registry = Registry.discover(app.middlewares, engines(retriever=retriever))
-    access = AccessService(database, vault.audit)
+    access = access_service(database, vault.audit)
     policies = PolicyService(database, vault.audit, argument_check(registry), access.authority)
     upstreams = UpstreamService(database, vault.audit)
     pipelines = PipelineService(database, vault.audit, registry.middlewares, argument_check(registry))
@@ -147,6 +146,7 @@ def _services(database: Database, vault: Vault, metrics: Metrics) -> RouteServic
     )
     providers = ProviderService(database, vault.audit, ProviderClient(), ("127.0.0.0/8",))
     return RouteServices(
+        authenticator=access.authenticator,
         access=access,
         tenants=TenantService(access),
         tenant_erasure=TenantErasure(TenantService(access), vault.service.sink),

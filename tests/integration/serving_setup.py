@@ -10,7 +10,7 @@ from app.core.access import Caller
 from app.core.audit import AuditEvent
 from app.core.catalog.primitives import PrimitiveKind
 from app.core.catalog.servers import MCPServerSettings, ServerEntry
-from app.services.access.access import HOST, AccessService
+from app.services.access.access import HOST
 from app.services.access.tenants import TenantService
 from app.services.audit.audit import AuditQuery
 from app.services.servers.sealing import SubmittedServer
@@ -20,7 +20,7 @@ from app.services.servers.upstreams import UpstreamService
 from app.store.changes import Changes
 from app.store.database import Database
 from app.store.servers import SERVERS
-from tests.factories import PATIENT, Vault, caller_of, open_vault
+from tests.factories import PATIENT, Vault, access_service, caller_of, open_vault
 
 LOOPBACK = UpstreamRules(allowed_networks=("127.0.0.0/8",), connect_timeout_s=20)
 """Servers that were added over REST may lie on loopback, where the tests' servers are."""
@@ -38,7 +38,7 @@ class Serving:
 
     async def tenant(self, name: str) -> Caller:
         """Make a tenant and return a caller with all roles in it."""
-        access = AccessService(self.database, self.vault.audit)
+        access = access_service(self.database, self.vault.audit)
         await TenantService(access).create(HOST, name)
         return caller_of(name)
 

@@ -32,7 +32,7 @@ async def restarted(replica: Replica, stack: AsyncExitStack) -> Replica:
 async def test_the_first_start_in_development_makes_one_key_with_all_roles(replica: Replica) -> None:
     made = await bootstrap(replica.access, None, "development")
     assert made is not None
-    caller = await replica.access.authenticate(str(made), "127.0.0.1")
+    caller = await replica.access.authenticator.authenticate(str(made), "127.0.0.1")
     assert caller == Caller(DEFAULT_TENANT, made.id, frozenset(Role))
     grants = await replica.events(DEFAULT_TENANT, action="key.create")
     assert [(e.actor, e.details["override_unions"]) for e in grants] == [("bootstrap", True)]
@@ -48,7 +48,7 @@ async def test_a_second_start_makes_nothing(replica: Replica) -> None:
     async with AsyncExitStack() as stack:
         later = await restarted(replica, stack)
         assert await bootstrap(later.access, None, "development") is None
-        assert (await later.access.authenticate(str(made), None)).key_id == made.id
+        assert (await later.access.authenticator.authenticate(str(made), None)).key_id == made.id
     assert len(await replica.events(DEFAULT_TENANT)) == before + 1  # the look at the record
 
 
@@ -70,7 +70,7 @@ async def test_a_given_key_is_stored_once_and_nothing_about_it_is_undone(
     given = ApiKey.generate()
     for _ in range(2):
         assert await bootstrap(replica.access, str(given), "development") is None
-    assert (await replica.access.authenticate(str(given), None)).roles == frozenset(Role)
+    assert (await replica.access.authenticator.authenticate(str(given), None)).roles == frozenset(Role)
     assert len(await replica.access.list_keys(HOST, DEFAULT_TENANT)) == 1
     fresh = await replica.access.rotate_key(HOST, given.id, overlap_s=0)
     with caplog.at_level(logging.WARNING, "sluice.access"):
@@ -78,11 +78,11 @@ async def test_a_given_key_is_stored_once_and_nothing_about_it_is_undone(
     assert given.id in caplog.text
     assert given.secret not in caplog.text
     with pytest.raises(UnauthenticatedError):
-        await replica.access.authenticate(str(given), None)
+        await replica.access.authenticator.authenticate(str(given), None)
     await replica.access.revoke_key(HOST, given.id)
     await bootstrap(replica.access, str(fresh.key), "development")
     with pytest.raises(UnauthenticatedError):
-        await replica.access.authenticate(str(fresh.key), None)
+        await replica.access.authenticator.authenticate(str(fresh.key), None)
 
 
 async def test_a_given_key_replaces_no_foreign_key_of_the_same_id(replica: Replica) -> None:
@@ -93,7 +93,7 @@ async def test_a_given_key_replaces_no_foreign_key_of_the_same_id(replica: Repli
         await bootstrap(replica.access, str(same_id), "development")
     assert same_id.secret not in refusal.value.message
     with pytest.raises(UnauthenticatedError):
-        await replica.access.authenticate(str(same_id), None)
+        await replica.access.authenticator.authenticate(str(same_id), None)
 
 
 @pytest.mark.parametrize(
@@ -113,13 +113,13 @@ async def test_in_development_the_first_key_acts_for_all_tenants_and_later_keys_
 ) -> None:
     made = await bootstrap(replica.access, None, "development")
     assert made is not None
-    first = await replica.access.authenticate(str(made), None)
+    first = await replica.access.authenticator.authenticate(str(made), None)
     await replica.tenants.create(first, "acme")
     theirs = await replica.access.create_key(first, [Role.INVOKER], tenant="acme")
-    assert (await replica.access.authenticate(str(theirs.key), None)).tenant == "acme"
+    assert (await replica.access.authenticator.authenticate(str(theirs.key), None)).tenant == "acme"
     roles = frozenset(Role)
     later = await replica.access.create_key(first, roles, override_unions=True)
-    caller = await replica.access.authenticate(str(later.key), None)
+    caller = await replica.access.authenticator.authenticate(str(later.key), None)
     with pytest.raises(ForbiddenError):
         await replica.tenants.create(caller, "globex")
 
@@ -135,10 +135,10 @@ async def test_in_production_a_given_key_mints_keys_of_its_tenant_and_does_nothi
 ) -> None:
     given = ApiKey.generate()
     await bootstrap(replica.access, str(given), "production")
-    caller = await replica.access.authenticate(str(given), None)
+    caller = await replica.access.authenticator.authenticate(str(given), None)
     assert (caller.tenant, caller.roles) == (DEFAULT_TENANT, frozenset({Role.KEY_CUSTODIAN}))
     made = await replica.access.create_key(caller, [Role.INVOKER, Role.RESTORER])
-    assert (await replica.access.authenticate(str(made.key), None)).tenant == DEFAULT_TENANT
+    assert (await replica.access.authenticator.authenticate(str(made.key), None)).tenant == DEFAULT_TENANT
     with pytest.raises(ForbiddenError):
         await replica.tenants.create(caller, "acme")
 

@@ -41,7 +41,7 @@ async def acme(replica: Replica, tenant: str) -> str:
 
 async def refused(replica: Replica, bearer: Any, address: str | None = None) -> bool:
     try:
-        await replica.access.authenticate(bearer, address)
+        await replica.access.authenticator.authenticate(bearer, address)
     except UnauthenticatedError:
         return True
     return False
@@ -49,7 +49,7 @@ async def refused(replica: Replica, bearer: Any, address: str | None = None) -> 
 
 async def test_a_made_key_lets_its_caller_in(replica: Replica, acme: str) -> None:
     made = await replica.key(acme, Role.INVOKER, Role.RESTORER)
-    caller = await replica.access.authenticate(str(made.key), "10.0.0.1")
+    caller = await replica.access.authenticator.authenticate(str(made.key), "10.0.0.1")
     assert caller == Caller(acme, made.key.id, frozenset({Role.INVOKER, Role.RESTORER}))
 
 
@@ -73,7 +73,7 @@ async def test_every_reason_for_refusal_looks_the_same(replica: Replica, acme: s
     answers = set()
     for bearer in faults:
         with pytest.raises(UnauthenticatedError) as refusal:
-            await replica.access.authenticate(bearer, "192.168.0.1")
+            await replica.access.authenticator.authenticate(bearer, "192.168.0.1")
         answers.add((refusal.value.message, str(refusal.value.details), refusal.value.retry_after_s))
     assert len(answers) == 1
     assert not await refused(replica, str(good.key), "192.168.0.1")
@@ -81,10 +81,10 @@ async def test_every_reason_for_refusal_looks_the_same(replica: Replica, acme: s
 
 async def test_a_known_key_is_checked_without_the_database(replica: Replica, acme: str) -> None:
     made = await replica.key(acme)
-    await replica.access.authenticate(str(made.key), None)
+    await replica.access.authenticator.authenticate(str(made.key), None)
     replica.statements.clear()
     for _ in range(100):
-        await replica.access.authenticate(str(made.key), None)
+        await replica.access.authenticator.authenticate(str(made.key), None)
     assert await refused(replica, str(ApiKey(made.key.id, ApiKey.generate().secret)))
     assert replica.statements == []
 
@@ -92,19 +92,19 @@ async def test_a_known_key_is_checked_without_the_database(replica: Replica, acm
 async def test_concurrent_first_uses_share_one_lookup(replica: Replica, acme: str) -> None:
     made = await replica.key(acme)
     replica.statements.clear()
-    await asyncio.gather(*(replica.access.authenticate(str(made.key), None) for _ in range(50)))
+    await asyncio.gather(*(replica.access.authenticator.authenticate(str(made.key), None) for _ in range(50)))
     assert len([one for one in replica.statements if "api_key" in one]) == 1
 
 
 async def test_nobody_waits_long_behind_look_ups_that_get_no_answer(replica: Replica, acme: str) -> None:
     made = await replica.key(acme)
     for _ in range(4):
-        await replica.access.lookups.acquire()
+        await replica.access.authenticator.lookups.acquire()
     async with asyncio.timeout(2):
         with pytest.raises(StoreUnavailableError):
-            await replica.access.authenticate(str(made.key), None)
+            await replica.access.authenticator.authenticate(str(made.key), None)
     for _ in range(4):
-        replica.access.lookups.release()
+        replica.access.authenticator.lookups.release()
     assert not await refused(replica, str(made.key))
 
 
@@ -119,7 +119,7 @@ async def test_a_flood_of_invented_keys_neither_enters_nor_keeps_others_out(
 
 async def test_a_revoked_key_is_refused_at_once_in_this_process(replica: Replica, acme: str) -> None:
     made = await replica.key(acme)
-    await replica.access.authenticate(str(made.key), None)
+    await replica.access.authenticator.authenticate(str(made.key), None)
     first = await replica.access.revoke_key(HOST, made.key.id)
     assert await refused(replica, str(made.key))
     assert (await replica.access.revoke_key(HOST, made.key.id)).revoked == first.revoked
@@ -307,7 +307,7 @@ async def test_a_refusal_never_repeats_the_key(replica: Replica, acme: str) -> N
     made = await replica.key(acme)
     wrong = ApiKey(made.key.id, ApiKey.generate().secret)
     with pytest.raises(ServiceError) as refusal:
-        await replica.access.authenticate(str(wrong), None)
+        await replica.access.authenticator.authenticate(str(wrong), None)
     assert wrong.secret not in repr(refusal.value) + str(refusal.value.details)
     assert made.key.secret not in repr(made)
-    assert made.key.secret not in repr(replica.access.memory.peek(made.key.id))
+    assert made.key.secret not in repr(replica.access.authenticator.memory.peek(made.key.id))

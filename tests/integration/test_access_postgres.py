@@ -41,7 +41,7 @@ async def soon(condition: Callable[[], Awaitable[bool]]) -> bool:
 
 async def is_refused(replica: Replica, bearer: str) -> bool:
     try:
-        await replica.access.authenticate(bearer, None)
+        await replica.access.authenticator.authenticate(bearer, None)
     except UnauthenticatedError:
         return True
     return False
@@ -106,7 +106,7 @@ async def test_keys_and_policies_are_read_once_and_again_when_they_change(
     async def reads(replica: Replica) -> bool:
         replica.clock.advance(3600)
         replica.statements.clear()
-        await replica.access.authenticate(key, None)
+        await replica.access.authenticator.authenticate(key, None)
         await replica.policies.get(tenant)
         return bool(replica.statements)
 

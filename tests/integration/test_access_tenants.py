@@ -65,13 +65,13 @@ async def test_a_name_that_is_no_name_is_refused(replica: Replica, name: str) ->
 async def test_a_disabled_tenant_is_refused_at_once_and_comes_back(replica: Replica, tenant: str) -> None:
     await replica.tenants.create(HOST, tenant)
     made = await replica.key(tenant)
-    await replica.access.authenticate(str(made.key), None)
+    await replica.access.authenticator.authenticate(str(made.key), None)
     assert (await replica.tenants.disable(HOST, tenant)).disabled == replica.clock.now()
     await replica.tenants.disable(HOST, tenant)
     with pytest.raises(UnauthenticatedError):
-        await replica.access.authenticate(str(made.key), None)
+        await replica.access.authenticator.authenticate(str(made.key), None)
     assert (await replica.tenants.enable(HOST, tenant)).disabled is None
-    assert (await replica.access.authenticate(str(made.key), None)).tenant == tenant
+    assert (await replica.access.authenticator.authenticate(str(made.key), None)).tenant == tenant
     changes = [event.action for event in await replica.events(tenant) if event.action.startswith("tenant")]
     assert changes == ["tenant.create", "tenant.disable", "tenant.enable"]
 

@@ -16,7 +16,7 @@ from app.core.catalog.groups import GroupDefinition
 from app.core.contracts.pipelines import Pipeline
 from app.core.contracts.registry import Registry
 from app.core.errors import ConflictError, ForbiddenError, InvalidArgumentsError, NotFoundError
-from app.services.access.access import HOST, AccessService
+from app.services.access.access import HOST
 from app.services.access.policies import PolicyService, argument_check
 from app.services.access.tenants import TenantService
 from app.services.audit.audit import AuditQuery
@@ -36,7 +36,7 @@ from app.store.database import Database
 from app.store.pipelines import list_pipelines
 from app.store.servers import SERVERS
 from app.upstream.providers.client import ProviderClient
-from tests.factories import caller_of, open_vault
+from tests.factories import access_service, caller_of, open_vault
 from tests.fakes import engines
 
 WHOLE: dict[str, Any] = {
@@ -94,7 +94,7 @@ class Desk:
 async def opened_desk(database: Database) -> AsyncIterator[Desk]:
     async with open_vault(database) as vault:
         tenant = f"declared-{uuid4().hex[:10]}"
-        await TenantService(AccessService(database, vault.audit)).create(HOST, tenant)
+        await TenantService(access_service(database, vault.audit)).create(HOST, tenant)
         servers = ServerService(database, vault.audit, UpstreamService(database, vault.audit))
         registry = Registry.discover(app.middlewares, engines())
         pipelines = PipelineService(database, vault.audit, registry.middlewares, argument_check(registry))

@@ -9,10 +9,11 @@ import pytest
 
 from app.core.catalog.tool_filter import ExposedTools
 from app.core.errors import ForbiddenError, NotFoundError, UpstreamUnavailableError
-from app.services.access.access import HOST, AccessService
+from app.services.access.access import HOST
 from app.services.access.tenants import TenantService
 from app.services.servers.sealing import SubmittedServer
 from app.services.servers.tenant_upstreams import UpstreamRules
+from tests.factories import access_service
 from tests.integration.serving_setup import LOOPBACK, Serving, forget_servers, serving_process, until
 from tests.upstreams.misbehaving import Misbehaving, hang, misbehaving
 from tests.upstreams.running import serving_http
@@ -179,7 +180,7 @@ async def test_a_disabled_tenants_servers_are_left_alone_until_it_is_enabled(
         operator = await serving.tenant(tenant)
         await serving.declare(operator, "alpha", url=url)
         await until(lambda: serving.tools(operator))
-        tenants = TenantService(AccessService(serving.database, serving.vault.audit))
+        tenants = TenantService(access_service(serving.database, serving.vault.audit))
         await tenants.disable(HOST, tenant)
         await until(lambda: serving.connection(operator, "alpha") is None and not serving.tools(operator))
         await tenants.enable(HOST, tenant)

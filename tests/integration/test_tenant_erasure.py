@@ -15,7 +15,8 @@ from sqlalchemy.exc import DBAPIError
 from app.core.access import SYSTEM_TENANT, Caller, Role
 from app.core.events import Changed
 from app.core.ids import uuid7
-from app.services.access.access import HOST, TENANT_CHANGED
+from app.services.access.access import HOST
+from app.services.access.credentials import TENANT_CHANGED
 from app.services.audit.audit import AuditQuery
 from app.services.vault.erasure import VAULT_CHANGED, ErasureReceipt, ErasureSink
 from app.services.vault.mark import MarkKeeper
@@ -172,7 +173,9 @@ async def test_the_order_is_noted_outside_the_database_before_it_holds(rest: Res
     (tmp_path / "file").write_text("")
     broken = TenantErasure(rest.services.tenants, ErasureSink(tmp_path / "file" / "erasures.jsonl"))
     await system(rest, "PATCH", rest.tenant, {"disabled": True})
-    operator = await rest.services.access.authenticate(await rest.key("operator", tenant=SYSTEM_TENANT), None)
+    operator = await rest.services.authenticator.authenticate(
+        await rest.key("operator", tenant=SYSTEM_TENANT), None
+    )
     with pytest.raises(Exception, match="nothing was erased"):
         await broken.erase(operator, rest.tenant)
     assert (await system(rest, "GET", rest.tenant)).json()["erased"] is None

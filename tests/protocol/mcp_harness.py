@@ -61,8 +61,8 @@ class Invoke:
 
 
 class Access:
-    def __init__(self):
-        self.keys = dict(KEYS)
+    def __init__(self, anonymous=None):
+        self.keys = {None: anonymous} if anonymous else dict(KEYS)
         self.down = False
 
     async def authenticate(self, bearer, _address):
@@ -111,7 +111,7 @@ class Sessions:
 def build(**options: Any) -> Mcp:
     given: dict[str, Any] = {
         "invoke": Invoke(),
-        "access": Access(),
+        "authenticator": Access(),
         "sessions": Sessions(),
         "version": "0.0.0",
         "allowed_hosts": ["127.0.0.1", "localhost"],

@@ -292,7 +292,7 @@ async def test_a_session_is_unknown_to_other_keys(tmp_path):
 
 async def second_key(app: Any) -> str:
     services = app.state.services
-    owner = await services.access.authenticate(ALICE, None)
+    owner = await services.access.authenticator.authenticate(ALICE, None)
     made = await services.access.create_key(owner, [Role.INVOKER])
     return str(made.key)
 
@@ -315,7 +315,7 @@ async def test_an_idle_session_ends_and_one_that_listens_does_not(tmp_path):
 
 async def test_a_session_whose_key_is_revoked_ends():
     access = Access()
-    mcp = build(access=access, ping_s=0.02, primitives=ConformancePrimitives())
+    mcp = build(authenticator=access, ping_s=0.02, primitives=ConformancePrimitives())
     async with serving(mcp) as url, answering(url, "alice") as caller, caller.listening():
         assert mcp.process_sessions.count == 1
         access.keys = {}

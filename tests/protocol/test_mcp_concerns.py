@@ -206,7 +206,7 @@ async def test_what_a_primitive_says_itself_counts_where_no_mapping_names_it(ser
 @covers("CB-INITIALIZE", "CB-INITIALIZED", "CB-PRECEDENCE", "CB-PREFERENCES")
 async def test_the_stronger_source_wins(service):
     key = await service.key()
-    caller = await service.app.state.services.access.authenticate(key, None)
+    caller = await service.app.state.services.access.authenticator.authenticate(key, None)
     await service.concerns.put_preferences(caller, caller.key_id, {"security": "low", "cost": "any"})
 
     async with service.host(HANDSHAKE, key) as host:
@@ -242,7 +242,7 @@ async def test_a_client_that_servers_may_ask_configures_concerns_like_any_other(
 @covers("CB-PREFERENCES", "CB-PRECEDENCE")
 async def test_a_request_may_bring_its_own_and_preferences_count_where_nothing_is_said(service, revision):
     key = await service.key()
-    caller = await service.app.state.services.access.authenticate(key, None)
+    caller = await service.app.state.services.access.authenticator.authenticate(key, None)
     await service.concerns.put_preferences(caller, caller.key_id, {"security": "high"})
 
     async with service.host(revision, key) as host, service.host(revision) as other:
@@ -254,7 +254,7 @@ async def test_a_request_may_bring_its_own_and_preferences_count_where_nothing_i
 @covers("CB-PREFERENCES", "CB-DEFAULT")
 async def test_a_null_that_is_stored_stops_a_concern_and_its_default(service, revision):
     key = await service.key()
-    caller = await service.app.state.services.access.authenticate(key, None)
+    caller = await service.app.state.services.access.authenticator.authenticate(key, None)
     await service.policy(concerns={"apply_defaults": True})
 
     async with service.host(revision, key) as host, service.host(revision) as other:

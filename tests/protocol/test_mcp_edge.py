@@ -6,7 +6,7 @@ import pytest
 
 from app.core.contracts.policy import Limits
 from app.services.access.traffic import Traffic
-from tests.protocol.mcp_harness import ALICE, build
+from tests.protocol.mcp_harness import ALICE, Access, build
 from tests.protocol.mcp_wire import ENVELOPE, HANDSHAKE, MODERN, PREFIX, client, connected
 from tests.protocol.requirements import covers
 
@@ -42,7 +42,7 @@ async def test_two_credentials_are_none(wire):
 
 
 async def test_where_authentication_is_off_nobody_needs_a_token(revision):
-    async with connected(build(anonymous=ALICE), revision, key=None) as wire:
+    async with connected(build(authenticator=Access(anonymous=ALICE)), revision, key=None) as wire:
         if not wire.modern:
             await wire.open()
         assert (await wire.call("middleware/list")).status == 200

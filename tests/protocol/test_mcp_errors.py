@@ -63,7 +63,7 @@ async def test_a_failure_before_the_method_has_the_same_form(revision, caplog):
             raise self.error
 
     access = Down()
-    async with connected(build(access=access), revision, key=None) as wire:
+    async with connected(build(authenticator=access), revision, key=None) as wire:
         access.error = StoreUnavailableError("The database does not answer.", retry_after_s=2)
         down = await wire.call("middleware/list")
         access.error = RuntimeError("canary-4711")

@@ -178,7 +178,7 @@ async def test_over_the_wire_tenants_and_keys_see_only_their_own(desk, revision)
     every = sorted(
         {name for tenant in TENANTS for kind, name in names_of(desk, tenant) if kind is PrimitiveKind.TOOL}
     )
-    mcp = build(primitives=primitives_of(desk), access=access)
+    mcp = build(primitives=primitives_of(desk), authenticator=access)
     chance = random.Random(42)
     async with serving(mcp) as url:
         for key, mine in allowed.items():

@@ -103,7 +103,7 @@ async def test_a_stream_ends_when_its_key_is_revoked(opened):
     access = Access()
     open_stream = getting if opened == HANDSHAKE else listening
     async with (
-        connected(build(access=access, ping_s=0.02), opened) as wire,
+        connected(build(authenticator=access, ping_s=0.02), opened) as wire,
         open_stream(wire) as stream,
     ):
         await stream.line()

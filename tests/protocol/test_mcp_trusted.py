@@ -85,7 +85,7 @@ async def test_only_operators_trust_a_server_and_that_is_on_record(tmp_path):
     with serving_http(script) as upstream:
         async with aggregated(tmp_path, {"gamma": {"url": upstream}}) as (url, app):
             services, api = app.state.services, f"{url.removesuffix('/mcp')}/api/v1/servers"
-            owner = await services.access.authenticate(str(KEY), None)
+            owner = await services.access.authenticator.authenticate(str(KEY), None)
             keys = {
                 role: str((await services.access.create_key(owner, [role])).key)
                 for role in (Role.INVOKER, Role.OPERATOR)

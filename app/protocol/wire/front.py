@@ -43,7 +43,7 @@ from app.protocol.wire.guards import Running
 from app.protocol.wire.process_sessions import ProcessSessions
 from app.protocol.wire.sdk_transports import SdkTransports
 from app.protocol.wire.sessions import LOG_LEVEL, SESSION_HEADER, VirtualSessions, accepts_stream, at_endpoint
-from app.services.access.access import AccessService
+from app.services.access.credentials import Authenticator
 from app.services.access.sessions import Session
 from app.services.access.traffic import Traffic
 
@@ -117,7 +117,7 @@ class _Turn:
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """Raw ASGI endpoint; ``anonymous`` is the caller of every request where authentication is off.
+    """Raw ASGI endpoint.
 
     ``counted`` are the methods that count against the tenant's rate by themselves, ``forwarded`` those that wait for
     servers behind this one; ``expect`` is told who calls a tool
@@ -126,14 +126,13 @@ class Front:
     interceptors.
     """
 
-    access: AccessService
+    authenticator: Authenticator
     sessions: VirtualSessions
     process_sessions: ProcessSessions
     transports: SdkTransports
     direct: Direct
     running: Running
     security: TransportSecurityMiddleware
-    anonymous: Caller | None
     deadline_s: float
     recheck_s: float
     counted: frozenset[str]
@@ -212,7 +211,7 @@ class Front:
             watcher.cancel()
 
     async def _caller(self, turn: _Turn) -> Caller:
-        return self.anonymous or await self.access.authenticate(bearer_of(turn.headers), turn.info.address)
+        return await self.authenticator.authenticate(bearer_of(turn.headers), turn.info.address)
 
     async def _check_edge(self, turn: _Turn) -> None:
         """Refuse foreign hosts and origins before anything else is looked at."""

@@ -1,7 +1,5 @@
-"""API keys: check, create, list, rotate and revoke them."""
+"""API keys: create, list, rotate and revoke them."""
 
-import asyncio
-import hmac
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -25,21 +23,23 @@ from app.core.errors import (
     ConflictError,
     InvalidArgumentsError,
     NotFoundError,
-    StoreUnavailableError,
-    UnauthenticatedError,
 )
 from app.core.events import Changed
 from app.core.request import RequestInfo
 from app.services.access import custody
-from app.services.access.credentials import KnownKey, checked_cidrs, checked_expiry, checked_name
+from app.services.access.credentials import (
+    KEYS_CHANGED,
+    Authenticator,
+    checked_cidrs,
+    checked_expiry,
+    checked_name,
+)
 from app.services.audit.audit import AuditService
-from app.services.caching import ShortMemory
 from app.store.access.access import (
     KeyInfo,
     StoredKey,
     add_key,
     find_key,
-    find_key_with_tenant,
     list_keys,
     list_keys_due,
     update_key_grant,
@@ -48,22 +48,15 @@ from app.store.access.access import (
 )
 from app.store.access.tenants import find_tenant
 from app.store.audit.audit import Transaction
-from app.store.changes import EVERYTHING, announce
+from app.store.changes import announce
 from app.store.database import Database
 
 HOST = Caller(SYSTEM_TENANT, HOST_ACTOR, frozenset({Role.OPERATOR, Role.KEY_CUSTODIAN}))
 """The command line on the host: with access to the database, it may administer tenants and keys."""
 
-KEYS_CHANGED = "keys"
-TENANT_CHANGED = "tenant"
 DEFAULT_OVERLAP_S = 24 * 3600
 MAX_OVERLAP_S = 90 * 24 * 3600
-_STALE_S = 5.0
-_CACHED_KEYS = 10_000
-_MAX_LOOKUPS = 4
-_LOOKUP_WAIT_S = 1.0
 _ID_DRAWS = 3
-_NO_DIGEST = bytes(32)
 
 
 class NewKey(NamedTuple):
@@ -96,39 +89,13 @@ class Authority:
 
 @dataclass(frozen=True, slots=True)
 class AccessService:
-    """Checks and administers API keys.
-
-    Subscribe ``changed`` to the announcements of other processes; without them, a revoked key stays valid for at
-    most five seconds more.
-    """
+    """Administers API keys; ``authenticator`` is told at once what has changed."""
 
     database: Database
     audit: AuditService
+    authenticator: Authenticator
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     authority: Authority = field(default_factory=Authority)
-    memory: ShortMemory[str, KnownKey] = field(
-        default_factory=lambda: ShortMemory(ttl_s=_STALE_S, size=_CACHED_KEYS)
-    )
-    # Limits lookups, so that a flood of invented keys cannot take every connection of the pool.
-    lookups: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MAX_LOOKUPS))
-
-    async def authenticate(self, bearer: str | None, address: str | None) -> Caller:
-        """Return the caller that presents ``bearer`` (the key alone) from the IP address ``address``.
-
-        A key that is unknown, expired, revoked, of a disabled tenant or used from a wrong address is refused
-        with the same message.
-        """
-        key = ApiKey.parse(bearer) if bearer is not None else None
-        if key is None:
-            raise _refusal()
-        known_key = self.memory.peek(key.id) or await self.memory.get(key.id, self._look_up)
-        if known_key is None:
-            hmac.compare_digest(key.digest, _NO_DIGEST)
-            raise _refusal()
-        caller = known_key.caller_of(key, address, self.now())
-        if caller is None:
-            raise _refusal()
-        return caller
 
     async def create_key(
         self,
@@ -212,7 +179,7 @@ class AccessService:
                 events = self.events_of(caller, "key.revoke", tenant, request, {"key": key_id})
                 await self.audit.record_with(tx, *events)
                 await announce(tx, Changed(KEYS_CHANGED, tenant, key_id))
-        self.memory.forget(key_id)
+        self.authenticator.memory.forget(key_id)
         return replace(stored.info.settled(moment), revoked=moment, rotating_until=None)
 
     async def rotate_key(
@@ -250,7 +217,7 @@ class AccessService:
                 events = self.events_of(caller, "key.rotate", tenant, request, details)
                 await self.audit.record_with(tx, *events)
                 await announce(tx, Changed(KEYS_CHANGED, tenant, key_id))
-        self.memory.forget(key_id)
+        self.authenticator.memory.forget(key_id)
         return NewKey(fresh, replace(after, rotating_until=until))
 
     async def approve_key(self, caller: Caller, key_id: str, request: RequestInfo | None = None) -> KeyInfo:
@@ -269,7 +236,7 @@ class AccessService:
                 details = custody.approval_details(info, exempt=exempt)
                 events = self.events_of(caller, "key.approve", info.tenant, request, details)
                 await self.audit.record_with(tx, *events)
-        self.memory.forget(key_id)
+        self.authenticator.memory.forget(key_id)
         return info.granted()
 
     async def settle_keys(self) -> None:
@@ -282,15 +249,6 @@ class AccessService:
                 await self.audit.record_with(
                     tx, *self.events_of(actor, "key.settle", info.tenant, None, details)
                 )
-
-    def changed(self, changed: Changed) -> None:
-        """Forget what an announced change has made stale."""
-        if changed.kind == EVERYTHING:
-            self.memory.forget_where(lambda _known_key: True)
-        elif changed.kind == KEYS_CHANGED and changed.name is not None:
-            self.memory.forget(changed.name)
-        elif changed.kind in (KEYS_CHANGED, TENANT_CHANGED):
-            self.memory.forget_where(lambda known_key: changed.tenant in (None, known_key.caller.tenant))
 
     async def store_key(self, tx: Transaction, info: KeyInfo) -> NewKey:
         """Store a new key under an unused id."""
@@ -315,20 +273,6 @@ class AccessService:
             caller, action, OUTCOME_OK, request, details={**details, "tenant": tenant}
         )
         return [there, here]
-
-    async def _look_up(self, key_id: str) -> KnownKey | None:
-        try:
-            # If the database does not answer, a lookup must not queue behind all the others.
-            async with asyncio.timeout(_LOOKUP_WAIT_S):
-                await self.lookups.acquire()
-        except TimeoutError:
-            raise StoreUnavailableError("The database is busy.", retry_after_s=1.0) from None
-        try:
-            async with self.database.system_transaction(write=False) as tx:
-                stored = await find_key_with_tenant(tx, key_id)
-        finally:
-            self.lookups.release()
-        return KnownKey.of(stored) if stored is not None else None
 
     def _administered_tenant(self, caller: Caller, tenant: str | None) -> str:
         """Return the tenant whose keys are administered; a tenant out of reach looks like an unknown one."""
@@ -386,10 +330,6 @@ def grant_details(info: KeyInfo) -> dict[str, str | int | bool]:
     except InvalidArgumentsError:
         details["override_unions"] = True
     return details
-
-
-def _refusal() -> UnauthenticatedError:
-    return UnauthenticatedError("A valid API key is needed: Authorization: Bearer slc_…")
 
 
 def _no_tenant() -> NotFoundError:

@@ -1,18 +1,33 @@
-"""Check a presented key against the stored one, and the properties of a new key."""
+"""Say who presents a key, and check the properties of a new one."""
 
+import asyncio
 import hmac
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final
 
-from app.core.access import ApiKey, Caller
-from app.core.errors import InvalidArgumentsError
-from app.store.access.access import StoredKey
+from app.core.access import ApiKey, Caller, Role
+from app.core.errors import InvalidArgumentsError, StoreUnavailableError, UnauthenticatedError
+from app.core.events import Changed
+from app.core.request import RequestInfo
+from app.services.audit.audit import AuditService
+from app.services.caching import ShortMemory
+from app.store.access.access import StoredKey, find_key_with_tenant
+from app.store.changes import EVERYTHING
+from app.store.database import Database
+
+KEYS_CHANGED: Final = "keys"
+TENANT_CHANGED: Final = "tenant"
 
 MAX_NAME: Final = 200
 MAX_CIDRS: Final = 100
+_STALE_S: Final = 5.0
+_CACHED_KEYS: Final = 10_000
+_MAX_LOOKUPS: Final = 4
+_LOOKUP_WAIT_S: Final = 1.0
+_NO_DIGEST: Final = bytes(32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +99,75 @@ class KnownKey:
         return any(peer in network for network in self.networks)
 
 
+@dataclass(frozen=True, slots=True)
+class Authenticator:
+    """Says who asks; ``anonymous`` is the caller of every request where authentication is off.
+
+    Subscribe ``changed`` to the announcements of other processes; without them, a revoked key stays valid for at
+    most five seconds more.
+    """
+
+    database: Database
+    audit: AuditService
+    anonymous: Caller | None = None
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    memory: ShortMemory[str, KnownKey] = field(
+        default_factory=lambda: ShortMemory(ttl_s=_STALE_S, size=_CACHED_KEYS)
+    )
+    # Limits lookups, so that a flood of invented keys cannot take every connection of the pool.
+    lookups: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MAX_LOOKUPS))
+
+    async def authenticate(self, bearer: str | None, address: str | None) -> Caller:
+        """Return the caller that presents ``bearer`` (the key alone) from the IP address ``address``.
+
+        A key that is unknown, expired, revoked, of a disabled tenant or used from a wrong address is refused
+        with the same message.
+        """
+        if self.anonymous is not None:
+            return self.anonymous
+        key = ApiKey.parse(bearer) if bearer is not None else None
+        if key is None:
+            raise _refusal()
+        known_key = self.memory.peek(key.id) or await self.memory.get(key.id, self._look_up)
+        if known_key is None:
+            hmac.compare_digest(key.digest, _NO_DIGEST)
+            raise _refusal()
+        caller = known_key.caller_of(key, address, self.now())
+        if caller is None:
+            raise _refusal()
+        return caller
+
+    async def refuse(
+        self, caller: Caller, roles: Collection[Role], action: str, request: RequestInfo
+    ) -> None:
+        """Raise ForbiddenError, on record as ``action``: the caller has none of ``roles``."""
+        async with self.audit.refusals(caller, action, request):
+            caller.require(*roles)
+
+    def changed(self, changed: Changed) -> None:
+        """Forget what an announced change has made stale."""
+        if changed.kind == EVERYTHING:
+            self.memory.forget_where(lambda _known_key: True)
+        elif changed.kind == KEYS_CHANGED and changed.name is not None:
+            self.memory.forget(changed.name)
+        elif changed.kind in (KEYS_CHANGED, TENANT_CHANGED):
+            self.memory.forget_where(lambda known_key: changed.tenant in (None, known_key.caller.tenant))
+
+    async def _look_up(self, key_id: str) -> KnownKey | None:
+        try:
+            # If the database does not answer, a lookup must not queue behind all the others.
+            async with asyncio.timeout(_LOOKUP_WAIT_S):
+                await self.lookups.acquire()
+        except TimeoutError:
+            raise StoreUnavailableError("The database is busy.", retry_after_s=1.0) from None
+        try:
+            async with self.database.system_transaction(write=False) as tx:
+                stored = await find_key_with_tenant(tx, key_id)
+        finally:
+            self.lookups.release()
+        return KnownKey.of(stored) if stored is not None else None
+
+
 def checked_name(name: str | None) -> str | None:
     """Return a key's name, or refuse one that is too long or not printable."""
     if name is not None and not (0 < len(name) <= MAX_NAME and name.isprintable()):
@@ -118,3 +202,7 @@ def checked_expiry(expires: datetime | None, moment: datetime) -> datetime | Non
             "A key must end in the future, at a time with a time zone.", details={"pointer": "/expires"}
         )
     return expires
+
+
+def _refusal() -> UnauthenticatedError:
+    return UnauthenticatedError("A valid API key is needed: Authorization: Bearer slc_…")

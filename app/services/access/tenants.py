@@ -7,7 +7,8 @@ from app.core.access import SYSTEM_TENANT, Caller, Role, check_tenant
 from app.core.errors import ConflictError, ForbiddenError, NotFoundError
 from app.core.events import Changed
 from app.core.request import RequestInfo
-from app.services.access.access import TENANT_CHANGED, AccessService
+from app.services.access.access import AccessService
+from app.services.access.credentials import TENANT_CHANGED
 from app.store.access.tenants import Tenant, add_tenant, find_tenant, list_tenants, update_tenant
 from app.store.changes import announce
 
@@ -84,7 +85,7 @@ class TenantService:
                 await update_tenant(tx, name, disabled=changed.disabled)
                 await audit.record_with(tx, *self.access.events_of(caller, action, name, request, {}))
                 await announce(tx, Changed(TENANT_CHANGED, name))
-        self.access.changed(Changed(TENANT_CHANGED, name))
+        self.access.authenticator.changed(Changed(TENANT_CHANGED, name))
         return changed
 
     def check(self, caller: Caller) -> None:

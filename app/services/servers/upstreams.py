@@ -14,7 +14,7 @@ from app.core.catalog.servers import ServerEntry
 from app.core.client_features import ClientFeatures
 from app.core.errors import ForbiddenError, NotFoundError, StoreUnavailableError
 from app.core.events import Changed
-from app.services.access.access import TENANT_CHANGED
+from app.services.access.credentials import TENANT_CHANGED
 from app.services.audit.audit import AuditService
 from app.services.servers.inspection import Inspection, inspect
 from app.services.servers.pins import Review

@@ -13,7 +13,8 @@ from app.core.errors import ConflictError, NotFoundError
 from app.core.events import Changed
 from app.core.ids import uuid7
 from app.core.request import RequestInfo
-from app.services.access.access import HOST, TENANT_CHANGED
+from app.services.access.access import HOST
+from app.services.access.credentials import TENANT_CHANGED
 from app.services.access.tenants import TenantService
 from app.services.vault.erasure import VAULT_CHANGED, ErasureReceipt, ErasureSink
 from app.services.vault.mark import MarkKeeper
@@ -61,7 +62,7 @@ class TenantErasure:
                 await self.sink.append(name, receipt, [], history)
         if self.marks is not None:
             await self.marks.note_erasure()
-        access.changed(Changed(TENANT_CHANGED, name))
+        access.authenticator.changed(Changed(TENANT_CHANGED, name))
         return replace(tenant, erased=receipt.at)
 
     async def empty(self, tell: Callable[[str, int], None] = lambda _table, _rows: None) -> dict[str, int]:

@@ -16,7 +16,7 @@ from app.core.catalog.collections import CollectionDefinition, DocumentDetails
 from app.core.contracts.engines import Embedder, RetrievalQuery
 from app.engines.documents.words import asked_words, stems_of
 from app.engines.encoder import Encoder
-from app.services.access.access import HOST, AccessService
+from app.services.access.access import HOST
 from app.services.access.tenants import TenantService
 from app.services.documents.collections import CollectionService
 from app.services.documents.ingestion import IngestionService, Submitted
@@ -28,7 +28,7 @@ from app.store.documents.search import count_matches, match_words, read_chunks
 from app.store.migrate import upgrade
 from tests.benchmarks.speed.report import percentile, table
 from tests.benchmarks.speed.sizes import SMOKE, Sizes
-from tests.factories import open_vault
+from tests.factories import access_service, open_vault
 
 FOLDER = "SLUICE_TEST_RETRIEVAL_DATA"
 TENANT = "acme"
@@ -97,7 +97,7 @@ async def _filled(folder: Path, corpus: Sequence[Mapping[str, Any]], encoder: Em
     database = Database(url)
     try:
         async with open_vault(database) as vault:
-            await TenantService(AccessService(database, vault.audit)).create(HOST, TENANT)
+            await TenantService(access_service(database, vault.audit)).create(HOST, TENANT)
             await CollectionService(database, vault.audit).put(CALLER, CollectionDefinition(name="scifact"))
             ingestion = IngestionService(database, vault.audit, encoder)
             for one in corpus:

@@ -39,10 +39,16 @@ class Breaking:
             raise self.error from None
 
 
+async def anyone(*_: Any) -> Caller:
+    return CALLER
+
+
 async def answered(error: Exception, *, leaves: bool) -> tuple[list[dict[str, Any]], list[Any]]:
     """Return what was sent, and what was logged as a bug."""
     broke, sent = asyncio.Event(), []
-    services = SimpleNamespace(gateway=Breaking(error, after=broke), anonymous=CALLER)
+    services = SimpleNamespace(
+        gateway=Breaking(error, after=broke), authenticator=SimpleNamespace(authenticate=anyone)
+    )
     guard = EdgeGuard(ProviderDoor(KINDS["openai"]))
 
     async def send(message: Any) -> None:

@@ -11,9 +11,9 @@ from starlette.routing import Route
 
 from app.core.access import Caller, Role
 from app.core.errors import InvalidRequestError, ServiceError, UnauthenticatedError
-from app.edge.facts import RequestFacts
 from app.edge.guard import EdgeGuard
 from app.edge.limits import DeclaredLimits, EdgeLimits, needs
+from app.edge.served import Served
 from app.edge.surfaces import ForeignRefusal, ForeignSurface, RawHeaders
 
 
@@ -33,10 +33,14 @@ SURFACE = ForeignSurface(
 )
 
 
-async def gate(facts: RequestFacts, key: str | None, _needed: Any) -> None:
-    if key != "mine":
-        raise UnauthenticatedError("No.")
-    facts.admit(Caller("t", "k", frozenset({Role.INVOKER})))
+class OneKey:
+    async def authenticate(self, bearer: str | None, _address: str | None) -> Caller:
+        if bearer != "mine":
+            raise UnauthenticatedError("No.")
+        return Caller("t", "k", frozenset({Role.INVOKER}))
+
+    async def refuse(self, *_: Any) -> None:
+        raise AssertionError
 
 
 @needs(Role.INVOKER, action="theirs")
@@ -51,7 +55,9 @@ def make_guard(**limits: Any) -> EdgeGuard:
     app = FastAPI()
     app.routes.append(Route("/theirs/{path:path}", endpoint, methods=["GET", "POST"]))
     app.routes.append(Route("/ours", endpoint, methods=["GET", "POST"]))
-    return EdgeGuard(app, EdgeLimits(**limits), DeclaredLimits.of(app.routes), gate=gate, surfaces=(SURFACE,))
+    served = Served(OneKey())
+    declared = DeclaredLimits.of(app.routes)
+    return EdgeGuard(app, EdgeLimits(**limits), declared, served, surfaces=(SURFACE,))
 
 
 async def post(guard: EdgeGuard, path: str, *, content: bytes = b"{}", **headers: str) -> Response:

@@ -1,0 +1,40 @@
+"""What the guard asks and hands requests to, once the process has started."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from starlette.types import ASGIApp
+
+from app.core.access import Caller, Role
+from app.core.request import RequestInfo
+
+SERVED: Final = "served"
+"""Under which the state of the lifespan holds ``Served``."""
+
+
+class CallerGate(Protocol):
+    """Says who asks, before a body is read."""
+
+    async def authenticate(self, bearer: str | None, address: str | None) -> Caller:
+        """Return who presents this key from this address, or raise UnauthenticatedError."""
+        ...
+
+    async def refuse(
+        self, caller: Caller, roles: Collection[Role], action: str, request: RequestInfo
+    ) -> None:
+        """Raise ForbiddenError, on record as ``action``: the caller has none of ``roles``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Without a ``gate`` everybody may send a body.
+
+    ``mcp`` serves the MCP endpoints and ``invoke`` the paths below ``INVOKE_PREFIX``, before the routes of the
+    application are tried; where there is none, the routes serve these too.
+    """
+
+    gate: CallerGate | None = None
+    mcp: ASGIApp | None = None
+    invoke: ASGIApp | None = None
