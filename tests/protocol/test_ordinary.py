@@ -346,11 +346,21 @@ async def test_originals_are_kept_alike_and_refusals_for_haste_are_alike(doors, 
     assert "jane.canary" not in first[2] and "EMAIL" in first[2] and first == second
 
     for door in doors:
-        await put_policy(door, {**POLICY, "limits": {"requests_per_second": 1, "burst": 1}})
-        await asyncio.sleep(1.1)
-    short, general = [await answers(door, [request] * 3) for door in doors]
+        # One token, and the next so late that a busy machine does not get it by its slowness.
+        await put_policy(door, {**POLICY, "limits": {"requests_per_second": 0.001, "burst": 1}})
+    short, general = [
+        [
+            (
+                status,
+                [("retry-after", "") if name == "retry-after" else (name, value) for name, value in headers],
+                text,
+            )
+            for status, headers, text in await answers(door, [request] * 3)
+        ]
+        for door in doors
+    ]
     assert short == general
-    assert {status for status, _, _ in short} >= {200, 429}
+    assert [status for status, _, _ in short] == [200, 429, 429]
 
 
 def slow_request(revision: str) -> Request:
