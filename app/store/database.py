@@ -4,7 +4,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
@@ -20,13 +20,15 @@ from app.store.dialects import (
     WRITE,
     Patience,
     address_of,
+    assume,
     async_url,
     check_durability,
     check_same,
     limits,
     make_engine,
+    setting,
 )
-from app.store.failures import ContentionError, translated
+from app.store.failures import FAILURES, ContentionError, failure_of
 from app.store.sqlite_file import SQLiteFile
 
 APP_ROLE = "sluice_app"
@@ -156,7 +158,7 @@ class Database:
         pooler is between. On PostgreSQL the login itself runs it: the statement must be a function that takes a role
         (see docs/decisions).
         """
-        with translated():
+        try:
             async with AsyncExitStack() as stack:
                 await self._wait_to_write(stack)
                 self.check_whole()
@@ -172,11 +174,13 @@ class Database:
                 self.written += write
                 self.check_whole()
                 return list(rows)
+        except FAILURES as error:
+            raise failure_of(error) from None
 
     async def _fetch_alone(self, driver: Any, statement: str, parameters: Sequence[Any]) -> list[Any]:
         if not self.pooled:
             return list(await driver.fetch(statement, *parameters))
-        await driver.execute(f"BEGIN; SELECT {_local(self._limits)}")
+        await driver.execute(f"BEGIN; SELECT {setting(self._limits)}")
         rows = await driver.fetch(statement, *parameters)
         await driver.execute("COMMIT")
         return list(rows)
@@ -190,13 +194,15 @@ class Database:
         if not self.embedded:
             async with self.transaction(tenant, write=False) as tx:
                 return list((await tx.exec_driver_sql(statement, tuple(parameters))).all())
-        with translated():
+        try:
             self.check_whole()
             async with self._engine.connect() as connection:
                 driver: Any = (await connection.get_raw_connection()).driver_connection
                 rows: list[Any] = list(await driver.execute_fetchall(statement, parameters))
             self.check_whole()
             return rows
+        except FAILURES as error:
+            raise failure_of(error) from None
 
     async def _reserve(self) -> Any:
         """Return the driver's side of the reserved connection; one that died while idle is replaced."""
@@ -263,20 +269,24 @@ class Database:
     async def connection(self, *, write: bool = False) -> AsyncIterator[AsyncConnection]:
         """Open a connection as the login itself, without a role; only for checks of settings and schema."""
         self.check_whole()
-        with translated():
+        try:
             async with self._engine.connect() as tx:
                 await tx.execution_options(**{WRITE: write})
                 if self._limits:
-                    await tx.exec_driver_sql(f"SELECT {_local(self._limits)}")
+                    await tx.exec_driver_sql(f"SELECT {setting(self._limits)}")
                 yield tx
+        except FAILURES as error:
+            raise failure_of(error) from None
 
     @asynccontextmanager
     async def session(self) -> AsyncIterator[AsyncConnection]:
         """Open a connection to the server itself, as the login: for locks that outlive a transaction."""
         self.check_whole()
-        with translated():
+        try:
             async with self._direct.connect() as tx:
                 yield tx
+        except FAILURES as error:
+            raise failure_of(error) from None
 
     async def close(self) -> None:
         """Close every connection; an open transaction is rolled back."""
@@ -299,25 +309,27 @@ class Database:
     async def _begin(
         self, role: str, tenant: str, *, write: bool, quiet: bool = False
     ) -> AsyncIterator[AsyncConnection]:
-        async with AsyncExitStack() as stack:
-            stack.enter_context(translated())
-            if write and self.embedded:
-                await self._wait_to_write(stack)
-            self.check_whole()
-            tx = await self._connect(role, tenant, write=write)
-            try:
-                yield tx
-                await tx.commit()
-                self.written += write and not quiet
-                # What was read, and what was committed, belongs to a file that a restart would not find.
+        try:
+            async with AsyncExitStack() as stack:
+                if write and self.embedded:
+                    await self._wait_to_write(stack)
                 self.check_whole()
-            except BaseException:
-                await _abandon(tx)
-                raise
-            announced = tx.info.pop(_ANNOUNCED, [])
-            for shared in tx.info.pop(_AFTERWARDS, {}).values():
-                shared.stored()
-            await tx.close()
+                tx = await self._connect(role, tenant, write=write)
+                try:
+                    yield tx
+                    await tx.commit()
+                    self.written += write and not quiet
+                    # What was read, and what was committed, belongs to a file that a restart would not find.
+                    self.check_whole()
+                except BaseException:
+                    await _abandon(tx)
+                    raise
+                announced = tx.info.pop(_ANNOUNCED, [])
+                for shared in tx.info.pop(_AFTERWARDS, {}).values():
+                    shared.stored()
+                await tx.close()
+        except FAILURES as error:
+            raise failure_of(error) from None
         self._publish(announced)
 
     async def _wait_to_write(self, stack: AsyncExitStack) -> None:
@@ -342,7 +354,7 @@ class Database:
             await tx.execution_options(**{WRITE: write})
             if not self.embedded:
                 async with asyncio.timeout(self.patience.connect_s):
-                    await _assume(tx, role, tenant, self._limits)
+                    await assume(tx, role, tenant, self._limits)
             else:
                 await tx.begin()
             tx.info.pop(_ANNOUNCED, None)
@@ -373,16 +385,6 @@ def once_stored(tx: AsyncConnection, key: Hashable, make: Callable[[], S]) -> S:
     if key not in shared:
         shared[key] = make()
     return shared[key]
-
-
-async def _assume(tx: AsyncConnection, role: str, tenant: str, settings: Mapping[str, str]) -> None:
-    assumed = "SELECT set_config('role', $1, true), set_config('app.tenant', $2, true)"
-    statement = f"{assumed}, {_local(settings)}" if settings else assumed
-    await tx.exec_driver_sql(statement, (role, tenant))
-
-
-def _local(settings: Mapping[str, str]) -> str:
-    return ", ".join(f"set_config('{name}', '{value}', true)" for name, value in settings.items())
 
 
 async def _abandon(tx: AsyncConnection, *, broken: bool = False) -> None:

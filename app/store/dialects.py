@@ -183,6 +183,18 @@ def limits(patience: Patience) -> dict[str, str]:
     }
 
 
+def setting(settings: Mapping[str, str]) -> str:
+    """Return what a statement of PostgreSQL selects to set ``settings`` until its transaction ends."""
+    return ", ".join(f"set_config('{name}', '{value}', true)" for name, value in settings.items())
+
+
+async def assume(tx: AsyncConnection, role: str, tenant: str, settings: Mapping[str, str]) -> None:
+    """Act as ``role`` for ``tenant``, within ``settings``, until the transaction of PostgreSQL ends."""
+    assumed = "SELECT set_config('role', $1, true), set_config('app.tenant', $2, true)"
+    statement = f"{assumed}, {setting(settings)}" if settings else assumed
+    await tx.exec_driver_sql(statement, (role, tenant))
+
+
 def refuse_pooler(engine: AsyncEngine, settings: Mapping[str, str]) -> None:
     """Set ``settings`` on each new connection, or raise ``UnsafeDatabaseError`` where a pooler is between."""
 

@@ -2,14 +2,16 @@
 
 import logging
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from typing import Final
 
 from asyncpg import InterfaceError, PostgresError
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from app.core.errors import ServiceError, StoreUnavailableError
+from app.core.errors import StoreUnavailableError
+
+FAILURES: Final = (SQLAlchemyError, sqlite3.Error, PostgresError, InterfaceError, OSError, TimeoutError)
+"""What the drivers raise; whoever speaks to one raises ``failure_of`` it instead."""
 
 _RETRIED = frozenset({"23505", "40001", "40P01", "55P03"})
 _REFUSALS = frozenset({"22", "23", "42", "44"})
@@ -26,27 +28,19 @@ class StatementRefusedError(StoreUnavailableError):
     """The database works, but refused this statement: a part of it may be stored by itself."""
 
 
-@contextmanager
-def translated() -> Iterator[None]:
-    """Turn every failure of the database into an error without SQL, parameters or content."""
-    try:
-        yield
-    except ServiceError:
-        raise
-    except (SQLAlchemyError, sqlite3.Error, PostgresError, InterfaceError, OSError, TimeoutError) as error:
-        state = str(getattr(getattr(error, "orig", None) or error, "sqlstate", None) or "")
-        log.warning("database failed: %s %s", type(getattr(error, "orig", None) or error).__name__, state)
-        if state in _RETRIED or _is_unique_violation(error):
-            raise ContentionError("Two writers met; try again.", retry_after_s=1.0) from None
-        # The driver refuses a parameter, which it cannot send, with a ValueError.
-        if state[:2] in _REFUSALS or isinstance(error, ValueError):
-            raise StatementRefusedError("The database refused a statement.", retry_after_s=1.0) from None
-        message = (
-            "The database is busy."
-            if isinstance(error, PoolTimeoutError)
-            else "The database does not answer."
-        )
-        raise StoreUnavailableError(message, retry_after_s=1.0) from None
+def failure_of(error: Exception) -> StoreUnavailableError:
+    """Return what a failure of the database is to callers, without SQL, parameters or content; log its kind."""
+    state = str(getattr(getattr(error, "orig", None) or error, "sqlstate", None) or "")
+    log.warning("database failed: %s %s", type(getattr(error, "orig", None) or error).__name__, state)
+    if state in _RETRIED or _is_unique_violation(error):
+        return ContentionError("Two writers met; try again.", retry_after_s=1.0)
+    # The driver refuses a parameter, which it cannot send, with a ValueError.
+    if state[:2] in _REFUSALS or isinstance(error, ValueError):
+        return StatementRefusedError("The database refused a statement.", retry_after_s=1.0)
+    message = (
+        "The database is busy." if isinstance(error, PoolTimeoutError) else "The database does not answer."
+    )
+    return StoreUnavailableError(message, retry_after_s=1.0)
 
 
 def _is_unique_violation(error: BaseException) -> bool:
