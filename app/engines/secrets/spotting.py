@@ -9,6 +9,8 @@ from app.engines.secrets.checks import is_placeholder, is_random
 from app.engines.secrets.formats import ALPHABETS, NAME_REACH, SecretFormat
 
 _ALNUM: Final = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+_GLUE: Final = frozenset(b"._")
+"""What ends a sentence, or stands between a key and a name around it: ``backup_AIza…_old``."""
 _ESCAPED: Final = (b"\\n", b"\\t", b"\\r", b"\\b", b"\\f")
 _NAME_TO_VALUE: Final = (
     r"[A-Za-z0-9_.\- ]{0,40}[\"'\]]{0,2}[ \t]{0,3}(?:=>|:=|=|:|,|>)[ \t]{0,3}"
@@ -92,7 +94,9 @@ class FormatFinder:
             return None
         start, end = match.span()
         if end < len(data) and data[end] in self._follows:
-            return None
+            end = data.rfind(b"_", start, end)
+            if end < 0 or self._compiled.fullmatch(data, start, end) is None:
+                return None
         if not stands_alone(data, start):
             return None
         return self._judged(data[start:end].decode("ascii"), start, end)
@@ -110,7 +114,7 @@ class FormatFinder:
     def _compile(self) -> None:
         last = self.format.pieces[-1]
         extra = ALPHABETS[last.alphabet][0] if last.alphabet in ALPHABETS else ""
-        more = frozenset(extra.encode()) - frozenset(b".")
+        more = frozenset(extra.encode()) - _GLUE
         self._follows = _ALNUM | more if not last.literal else frozenset()
         self._compiled = compiled(self.format.pattern)
 

@@ -3,9 +3,10 @@
 import base64
 import binascii
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from string import ascii_lowercase, ascii_uppercase, digits
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -31,8 +32,10 @@ _LINE: Final = 16
 _TRIES: Final = 4
 """How many lines of a block, such as an image, are tried as its first one; each line is also read by itself."""
 _LEAST_TOKENS: Final = 3
+_CALM: Final = 8
+"""Tokens in a row that may be words, where all have the size of one that is none."""
 _GAP: Final = 3
-_PADDING: Final = 2
+_PADDED_BEHIND: Final = re.compile(r"(?:[ \t\r\n]?=){1,2}(?![A-Za-z0-9=])")
 _OUTSIDE: Final = re.compile(r"[^A-Za-z0-9+/=_\-]+")
 """What no decoder of base64 reads: blanks, the marks of a quoted mail, letters of any other alphabet."""
 _STANDARD: Final = str.maketrans("-_", "+/")
@@ -42,6 +45,14 @@ _MOSTLY: Final = 0.85
 """The least share of printable ASCII for a long run to count as text, even if some of it is damaged."""
 _MIXED: Final = re.compile(r"(?=.{0,256}[a-z])(?=.{0,256}[A-Z])(?=.{0,256}[0-9])[A-Za-z0-9+/]*+\Z")
 _NUMBER: Final = re.compile(r"[0-9]{10}")
+
+
+class _Token(NamedTuple):
+    """A token between blanks; ``strange``: it is no word."""
+
+    start: int
+    end: int
+    strange: bool
 
 
 def encoded_runs(text: str) -> Iterator[Substitution]:
@@ -142,42 +153,66 @@ def _spaced(text: str, data: bytes) -> Iterator[Substitution]:
     """Yield base64 with blanks or line breaks inside: tokens in a row that are no words."""
     end = 0
     while (place := gates.place(data, gates.SPACED, end)) >= 0:
-        tokens = list(_row(data, *_token_at(data, _begin(data, place), end), end))
-        strange = [number for number, token in enumerate(tokens) if token[2]]
-        end = max(tokens[-1][1], end + 1)
+        tokens = _row(data, *_token_at(data, _begin(data, place), end), end)
+        strange = [number for number, token in enumerate(tokens) if token.strange]
+        end = max(tokens[-1].end, end + 1)
         if len(strange) >= _LEAST_TOKENS:
             yield from _among(text, tokens, strange[0], strange[-1])
 
 
-def _row(data: bytes, start: int, end: int, least: int) -> Iterator[tuple[int, int, bool]]:
-    """Yield start and end of the tokens around a strange one, one of every two strange, and whether each is."""
-    gap = _GAP_BEFORE.search(data, max(least, start - _GAP - 1), start)
-    if gap is not None:
-        before = _token_at(data, gap.start(), least)
-        yield *before, _STRANGE.match(data, *before) is not None
-    strange = _STRANGE.match(data, start, end) is not None
-    yield start, end, strange
+def _row(data: bytes, start: int, end: int, least: int) -> list[_Token]:
+    """Return the tokens around one that is no word: one of every two is none, or all are of one size."""
+    first = _token_of(data, start, end)
+    size, calm, tokens = end - start, 0, [first]
+    while calm < _CALM and (gap := _GAP_BEFORE.search(data, max(least, start - _GAP - 1), start)) is not None:
+        start, before_end = _token_at(data, gap.start(), least)
+        token = _token_of(data, start, before_end)
+        calm = 0 if token.strange else calm + 1
+        if calm > 1 and before_end - start != size:
+            break
+        tokens.insert(0, token)
+    calm = 0 if first.strange else 1
     while (following := _FOLLOWING.match(data, end)) is not None:
         start, end = following.span(1)
-        was_strange, strange = strange, _STRANGE.match(data, start, end) is not None
-        if not (strange or was_strange or data[end : end + 1] == b"="):
-            return
-        yield start, end, strange
+        token = _token_of(data, start, end)
+        calm = 0 if token.strange else calm + 1
+        if calm <= 1 or (calm <= _CALM and end - start == size):
+            tokens.append(token)
+            size = end - start if token.strange else size
+            continue
+        if end - start < size:
+            tokens.append(token)  # perhaps the rest
+        break
+    return tokens
 
 
-def _among(text: str, tokens: Sequence[tuple[int, int, bool]], low: int, high: int) -> Iterator[Substitution]:
+def _token_of(data: bytes, start: int, end: int) -> _Token:
+    return _Token(start, end, _STRANGE.match(data, start, end) is not None)
+
+
+def _among(text: str, tokens: Sequence[_Token], low: int, high: int) -> Iterator[Substitution]:
     """Yield what the tokens of a row encode together; a token at either end may be a word or a part of it."""
     last = len(tokens) - 1
     # A sign by itself, such as the mark of an item, may stand at either end.
-    longer = [number for number, token in enumerate(tokens) if token[1] - token[0] > 1]
-    inner = [number for number in longer if tokens[number][2]] or [low]
-    begins = {low, low - 1, low + 1, inner[0] - 1, inner[0]}
-    ends = {high, high + 1, high - 1, inner[-1], inner[-1] + 1, last}
+    inner = [number for number, token in enumerate(tokens) if token.strange and token.end - token.start > 1]
+    size = Counter(tokens[number].end - tokens[number].start for number in inner or [low]).most_common(1)[0][
+        0
+    ]
+    equal = [number for number, token in enumerate(tokens) if token.end - token.start == size]
+    begins = {
+        low,
+        low - 1,
+        low + 1,
+        *(number + more for number in inner[:1] for more in (-1, 0)),
+        *equal[:_CALM],
+    }
+    ends = {high, high + 1, high - 1, last, *(number + more for number in inner[-1:] for more in (0, 1))}
+    ends |= {number + more for number in equal[-1:] for more in (0, 1)}
     for begin in sorted(number for number in begins if 0 <= number <= high):
         for end in sorted((number for number in ends if low <= number <= last), reverse=True):
-            start, stop = tokens[begin][0], tokens[end][1]
-            while text.startswith("=", stop) and stop - tokens[end][1] < _PADDING:
-                stop += 1
+            start, stop = tokens[begin].start, tokens[end].end
+            padding = _PADDED_BEHIND.match(text, stop)
+            stop = stop if padding is None else padding.end()
             joined = _OUTSIDE.sub("", text[start:stop])
             if len(joined) >= _SHORT and end > begin and (plain := _from_base64(joined)) is not None:
                 yield Substitution(start, stop, f" {plain} ", "base64")

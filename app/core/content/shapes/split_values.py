@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from app.core.content.shapes.card_numbers import is_card_number
 
-LONGEST: Final = 64
+LONGEST: Final = 512
 """Elements of the longest list that may be one value."""
 _FEWEST: Final = 3
 _LONGEST_ELEMENT: Final = 6

@@ -31,7 +31,7 @@ from app.core.content.shapes.split_values import lists_of, split_value, written_
         ("ab1de", "", ""),
         (["1234567", "1", "2"], "ssn", ""),
         (["1", "", "2"], "ssn", ""),
-        ("1" * 65, "ssn", ""),
+        ("1" * 513, "ssn", ""),
     ],
 )
 def test_what_elements_form_together(elements: str | list[str], cue: str, value: str) -> None:

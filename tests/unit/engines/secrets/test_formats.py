@@ -29,6 +29,20 @@ async def test_a_format_is_found_in_its_examples_and_not_in_near_misses(kind: Se
         assert kind.label not in [label for _, label in await found(near)]
 
 
+@pytest.mark.parametrize("around", ["backup_{}_old", "これは{}です"])
+async def test_every_format_with_a_form_of_its_own_is_found_glued_to_other_text(around: str) -> None:
+    own = [kind for kind in FORMATS if not kind.name]
+    secrets = [kind.example(random.Random(kind.template)) for kind in own]
+    assert len(secrets) > 300
+    texts = [around.format(secret) for secret in secrets]
+    spans = (await SCANNER.scan(texts, SecretOptions())).spans
+    hidden = [
+        any(secret in text[span.start : span.end] for span in spans_of_text)
+        for secret, text, spans_of_text in zip(secrets, texts, spans, strict=True)
+    ]
+    assert [kind.template for kind, is_hidden in zip(own, hidden, strict=True) if not is_hidden] == []
+
+
 def test_there_are_formats_of_more_than_a_hundred_and_fifty_providers() -> None:
     assert len({kind.provider for kind in FORMATS}) >= 150
     assert len(FORMATS) >= 500

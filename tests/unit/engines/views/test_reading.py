@@ -121,3 +121,23 @@ def test_what_is_written_with_few_kinds_of_characters_is_read(text: str, seen: s
 )
 def test_what_only_looks_written_so_is_left_alone(text: str) -> None:
     assert shown(text) == []
+
+
+@pytest.mark.parametrize("size", [3, 4, 5, 6, 8])
+def test_base64_with_blanks_is_read_whatever_its_letters(size: int) -> None:
+    draw = random.Random(size)
+    signs = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.@ "
+    texts = (
+        "{}",
+        "my value {} here it is now",
+        "- item 3\n- {}\n- item 4",
+        "that this code {} with that what this",
+    )
+    lost = 0
+    for number in range(200):
+        value = "x".join(("".join(draw.choices(signs, k=draw.randint(24, 60))), ""))
+        code = base64.b64encode(value.encode()).decode()
+        spaced = " ".join(code[start : start + size] for start in range(0, len(code), size))
+        seen = shown(texts[number % len(texts)].format(spaced))
+        lost += not any(value[:-8] in view for view in seen)
+    assert lost <= 4  # a short rest, or a row of tokens all of which may be words
