@@ -1,5 +1,6 @@
 """Parse context items (messages, content blocks of all interfaces, tool calls and results) into leaves."""
 
+from functools import cached_property
 from typing import Any
 
 from app.core.content.leaves import LeafPlace
@@ -25,13 +26,13 @@ def read_items(items: Any, *, max_blocks: int, max_depth: int, strict: bool) -> 
     reader = _Reader(max_blocks, max_depth, strict)
     for index, item in enumerate(items):
         reader.item((index,), item)
-    reading, openings = reader.values.reading, reader.blocks.openings
+    reading = reader.values.reading
     # Text is added to the last user message that has text; without messages, to the first text item.
-    messages = sorted({value.path[0] for value, is_message in openings if is_message}, reverse=True)
+    messages = sorted({value.path[0] for value, is_message in reading.openings if is_message}, reverse=True)
     last_message = messages[0] if messages else None
     reading.user_texts = [
         value
-        for value, is_message in openings
+        for value, is_message in reading.openings
         if (is_message and value.path[0] == last_message) or (not is_message and not reader.has_messages)
     ]
     return reading
@@ -39,24 +40,30 @@ def read_items(items: Any, *, max_blocks: int, max_depth: int, strict: bool) -> 
 
 class _Reader:
     def __init__(self, max_blocks: int, max_depth: int, strict: bool) -> None:
-        self.values = ValueReader(max_depth)
-        self.blocks = BlockReader(self.values, max_blocks, strict=strict)
+        self.values = ValueReader(max_depth, max_blocks)
+        self.strict = strict
         self.has_messages = False
+
+    @cached_property
+    def blocks(self) -> BlockReader:
+        """Return the reader of all that is no plain text, which most contexts do not need."""
+        return BlockReader(self.values, strict=self.strict)
 
     def item(self, path: Path, item: Any) -> None:
         """Parse one item of the list: a message, a block or a bare string."""
         if isinstance(item, dict) and "role" in item and item.get("type", "message") == "message":
             self._parse_message(path, item)
         elif isinstance(item, str):
-            self.blocks.count_block(path)
-            self.blocks.openings.append((self.values.add_text(path, item, LeafPlace.TEXT, None), False))
+            self.values.count_block(path)
+            self.values.read_text(path, item, LeafPlace.TEXT, None, opens=True)
         elif isinstance(item, dict):
-            self.blocks.read(path, item, LeafPlace.TEXT, None, opens=True)
+            if not self.values.read_plain(path, item, LeafPlace.TEXT, None, opens=True):
+                self.blocks.read(path, item, LeafPlace.TEXT, None, opens=True)
         else:
             raise fault(path, "A context item must be an object or a string.")
 
     def _parse_message(self, path: Path, item: dict[str, Any]) -> None:
-        self.blocks.count_block(path)
+        self.values.count_block(path)
         self.has_messages = True
         role = item["role"]
         if not isinstance(role, str):
@@ -68,7 +75,8 @@ class _Reader:
                 (*path, "content"), "A message's content must be a string, a block or a list of blocks."
             )
         if len(item) == _PLAIN_MEMBERS and isinstance(item.get("content"), str):
-            self.blocks.read_content((*path, "content"), item["content"], place, role, opens=opens)
+            content = item["content"]
+            self.values.read_text((*path, "content"), content, place, role, opens=opens, in_message=True)
             return
         for member in ("content", "parts"):
             self.blocks.read_content((*path, member), item.get(member), place, role, opens=opens)

@@ -31,6 +31,7 @@ _LEAST_CODE = 64
 _JSON_ENDS = frozenset('}]" \t\r\n')
 """A text that ends with none of these is no JSON object, array or string."""
 
+_PLAIN_MEMBERS = 2
 _MIN_DIGITS = 7
 """Numbers with fewer digits identify nobody, unless the name of their member says what they are."""
 _MIN_NAMED_DIGITS = 2
@@ -46,6 +47,8 @@ class ContextReading:
     """The result of parsing a context; see ``Context`` for the members."""
 
     leaves: list[Leaf] = field(default_factory=list)
+    openings: list[tuple[ContextValue, bool]] = field(default_factory=list)
+    """The texts to which text may be added, and whether each is of a message."""
     user_texts: list[ContextValue] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
     unscanned: Counter[str] = field(default_factory=Counter)
@@ -102,11 +105,60 @@ def _is_named(number: str, path: Iterable[str]) -> bool:
 class ValueReader:
     """Add the leaves of free JSON values to ``reading``."""
 
-    def __init__(self, max_depth: int) -> None:
+    def __init__(self, max_depth: int, max_blocks: int) -> None:
         self.max_depth = max_depth
+        self.max_blocks = max_blocks
         self.reading = ContextReading()
         self.encoded_texts = 0
         self._tables = 0
+
+    def read_plain(
+        self,
+        path: Path,
+        block: dict[str, Any],
+        place: LeafPlace,
+        role: str | None,
+        *,
+        opens: bool = False,
+        in_message: bool = False,
+    ) -> bool:
+        """Read a block that has a text and nothing else, as most do; return False, with nothing done, for others."""
+        if (
+            len(block) != _PLAIN_MEMBERS
+            or block.get("type") != "text"
+            or not isinstance(block.get("text"), str)
+        ):
+            return False
+        self.count_block(path)
+        path = (*path, "text")
+        self.check_depth(path)
+        self.read_text(path, block["text"], place, role, opens=opens, in_message=in_message)
+        return True
+
+    def read_text(
+        self,
+        path: Path,
+        text: str,
+        place: LeafPlace,
+        role: str | None,
+        *,
+        opens: bool = False,
+        in_message: bool = False,
+    ) -> None:
+        """Read a text for people; with ``opens``, text may be added to it."""
+        value = self.add_text(path, text, place, role)
+        if opens:
+            self.reading.openings.append((value, in_message))
+
+    def count_block(self, path: Path) -> None:
+        """Count one block; raise TooLargeError beyond the limits."""
+        self.reading.blocks += 1
+        if self.reading.blocks > self.max_blocks:
+            raise TooLargeError(
+                f"The context has more than {self.max_blocks} blocks.",
+                details={"limit": "max_blocks", "value": self.max_blocks},
+            )
+        self.check_depth(path)
 
     def walk(
         self, path: Path, value: Any, place: LeafPlace, role: str | None, tool: str | None = None

@@ -4,18 +4,17 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
-from app.core.content.leaves import ContextValue, LeafPlace
+from app.core.content.leaves import LeafPlace
 from app.core.content.shapes import members, tables
 from app.core.content.shapes.definitions import DefinitionReader
 from app.core.content.shapes.shape import Shape
 from app.core.content.walking import IDENTIFIER, SIGNED_REASONING, Path, ValueReader, pointer_of, type_name
-from app.core.errors import InvalidArgumentsError, TooLargeError
+from app.core.errors import InvalidArgumentsError
 
 _DATA_PLACES = frozenset({LeafPlace.TOOL_INPUT, LeafPlace.STRUCTURED})
 _FOREIGN_PLACES = frozenset({LeafPlace.TOOL_RESULT, LeafPlace.DEFINITION})
 _PLAIN = Shape()
 _TEXT_PART = Shape(opens="text")
-_TEXT_MEMBERS = 2
 _LONG_CODE = 255
 """In a block of an image or a file, a longer string may be its contents, whatever its member is called."""
 
@@ -36,15 +35,13 @@ class _Around:
 
 
 class BlockReader:
-    """Add the leaves of blocks to the reading of ``values``; ``openings`` are texts to which text may be added."""
+    """Add the leaves of blocks to the reading of ``values``."""
 
-    def __init__(self, values: ValueReader, max_blocks: int, *, strict: bool) -> None:
+    def __init__(self, values: ValueReader, *, strict: bool) -> None:
         self.values = values
         self.reading = values.reading
         self.definitions = DefinitionReader(values)
-        self.max_blocks = max_blocks
         self.strict = strict
-        self.openings: list[tuple[ContextValue, bool]] = []
 
     def read(
         self,
@@ -57,16 +54,15 @@ class BlockReader:
         in_message: bool = False,
     ) -> None:
         """Read one block of a list of blocks or items."""
-        self.count_block(path)
+        if self.values.read_plain(path, block, place, role, opens=opens, in_message=in_message):
+            return
+        self.values.count_block(path)
         kind = type_name(block)
         around = _Around(place, role, opens=opens, in_message=in_message)
         if kind == "text" and not isinstance(block.get("text"), str):
             raise fault((*path, "text"), "A text block needs a string in text.")
         if kind == "resource" and not isinstance(block.get("resource"), dict):
             raise fault((*path, "resource"), "An embedded resource needs an object in resource.")
-        if kind == "text" and len(block) == _TEXT_MEMBERS:
-            self._read_text((*path, "text"), block["text"], place, role, opens=opens, in_message=in_message)
-            return
         shape = tables.TYPED.get(kind) if kind is not None else None
         if kind == "tool_result" or (
             kind is None and (isinstance(block.get("content"), list) or "structuredContent" in block)
@@ -88,29 +84,18 @@ class BlockReader:
             self._count_unknown(path, kind)
             self._read_whole(path, block, tables.guessed_shape(kind), around)
 
-    def _read_text(
-        self, path: Path, text: str, place: LeafPlace, role: str | None, *, opens: bool, in_message: bool
-    ) -> None:
-        """Read the text of a block that has nothing else, as most do; its shape would come to the same."""
-        self.values.check_depth(path)
-        value = self.values.add_text(path, text, place, role)
-        if opens:
-            self.openings.append((value, in_message))
-
     def read_content(
         self, path: Path, content: Any, place: LeafPlace, role: str | None, *, opens: bool = False
     ) -> None:
         """Read the content of a message or of a tool's result: a string, a block or a list of blocks."""
         if isinstance(content, str):
-            value = self.values.add_text(path, content, place, role)
-            if opens:
-                self.openings.append((value, True))
+            self.values.read_text(path, content, place, role, opens=opens, in_message=True)
         elif isinstance(content, dict):
             self.read(path, content, place, role, opens=opens, in_message=True)
         elif isinstance(content, list) and not any(isinstance(block, dict) for block in content):
             # No blocks, but rows of data: what an element is, may stand in another one.
             for index in range(len(content)):
-                self.count_block((*path, index))
+                self.values.count_block((*path, index))
             self.values.walk(path, content, place, role)
         elif isinstance(content, list):
             for index, block in enumerate(content):
@@ -118,7 +103,7 @@ class BlockReader:
                 if isinstance(block, dict):
                     self.read(step, block, place, role, opens=opens, in_message=True)
                 else:
-                    self.count_block(step)
+                    self.values.count_block(step)
                     self.values.walk(step, block, place, role)
         elif content is not None:
             self.values.walk(path, content, place, role)
@@ -139,16 +124,6 @@ class BlockReader:
     def read_name(self, path: Path, value: Any, role: str | None) -> None:
         """Read the name of a tool or function: scanned and reported, never changed."""
         self._add_machine_strings(path, value, _Around(LeafPlace.FIELD, role))
-
-    def count_block(self, path: Path) -> None:
-        """Count one block; raise TooLargeError beyond the limits."""
-        self.reading.blocks += 1
-        if self.reading.blocks > self.max_blocks:
-            raise TooLargeError(
-                f"The context has more than {self.max_blocks} blocks.",
-                details={"limit": "max_blocks", "value": self.max_blocks},
-            )
-        self.values.check_depth(path)
 
     def _count_unknown(self, path: Path, kind: str | None) -> None:
         if self.strict:
@@ -216,9 +191,9 @@ class BlockReader:
         elif name in shape.names:
             self._add_machine_strings(path, value, around)
         elif name == shape.opens and isinstance(value, str):
-            text = self.values.add_text(path, value, around.place, around.role)
-            if around.opens:
-                self.openings.append((text, around.in_message))
+            self.values.read_text(
+                path, value, around.place, around.role, opens=around.opens, in_message=around.in_message
+            )
         elif place in _DATA_PLACES:
             self.values.walk(path, value, place, around.role, around.tool)
         elif around.place is LeafPlace.DEFINITION:
@@ -277,17 +252,17 @@ class BlockReader:
         around = replace(around, opens=False)
         kind = type_name(block)
         if kind == "tool_result" and not around.sealed:
-            self.count_block(path)
+            self.values.count_block(path)
             self._read_tool_result(path, block, around.role)
         elif kind == "resource" and isinstance(block.get("resource"), dict) and not around.sealed:
-            self.count_block(path)
+            self.values.count_block(path)
             self._read_resource(path, block, around)
         elif (
             kind is not None
             and kind in tables.TYPED
             and (kind != "text" or isinstance(block.get("text"), str))
         ):
-            self.count_block(path)
+            self.values.count_block(path)
             self._read_whole(path, block, tables.TYPED[kind], around)
         else:
             self._read_whole(path, block, shape, around)
