@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
-from uuid import UUID
 
 from sqlalchemy import JSON, BigInteger, DateTime, LargeBinary, Table, Uuid
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -51,18 +50,8 @@ async def insert_rows(
             statement, tuple(list(column) for column in zip(*rows, strict=True))
         )
         return result.all() if "RETURNING" in after else []
-    await run_many(tx, _values(table, columns), _storable_rows(table, columns, rows))
+    await run_many(tx, _values(table, columns), rows)
     return []
-
-
-def appending(
-    table: Table, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]
-) -> tuple[str, list[Any]]:
-    """Return one SQLite statement that inserts all ``rows``, and its parameters."""
-    statement = _values(table, columns)
-    group = statement[statement.rindex("(") :]
-    stored = _storable_rows(table, columns, rows)
-    return ", ".join([statement, *[group] * (len(rows) - 1)]), [value for row in stored for value in row]
 
 
 async def rows_matching(
@@ -92,16 +81,9 @@ async def rows_matching(
             fields = ", ".join(f"column{at} AS {name}" for at, (name, _) in enumerate(names, 1))
             table = f"(SELECT {fields} FROM (VALUES {', '.join([group] * len(part))})) AS q"  # noqa: S608 - our own names
             marks = ["?"] * len(extra)
-            parameters = (*(value for row in part for value in row), *map(storable, extra))
+            parameters = (*(value for row in part for value in row), *extra)
         rows.extend(await fetch(tx, select.format(*marks, q=table), parameters))
     return rows
-
-
-def storable(value: Any) -> Any:
-    """Return ``value`` in the form that SQLite stores, for values that no column type converts."""
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "microseconds")
-    return value.hex if isinstance(value, UUID) else value
 
 
 def moment(value: datetime | str | None) -> datetime | None:
@@ -134,23 +116,6 @@ def _array(table: Table, name: str) -> str:
     return next(
         (array for column_type, array in _ARRAYS if isinstance(implementation, column_type)), "text[]"
     )
-
-
-def _storable_rows(
-    table: Table, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]
-) -> Sequence[Sequence[Any]]:
-    places = _converted(table, columns)
-    converted = [list(row) for row in rows]
-    for row in converted:
-        for place in places:
-            row[place] = storable(row[place])
-    return converted
-
-
-@cache
-def _converted(table: Table, columns: tuple[str, ...]) -> tuple[int, ...]:
-    kinds = [getattr(table.c[name].type, "impl_instance", table.c[name].type) for name in columns]
-    return tuple(at for at, kind in enumerate(kinds) if isinstance(kind, DateTime | Uuid))
 
 
 async def _sqlite(tx: AsyncConnection) -> Any:

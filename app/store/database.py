@@ -26,7 +26,7 @@ from app.store.dialects import (
     check_same,
     limits,
     make_engine,
-    setting,
+    set_locally,
 )
 from app.store.failures import FAILURES, ContentionError, failure_of
 from app.store.sqlite_file import SQLiteFile
@@ -180,7 +180,7 @@ class Database:
     async def _fetch_alone(self, driver: Any, statement: str, parameters: Sequence[Any]) -> list[Any]:
         if not self.pooled:
             return list(await driver.fetch(statement, *parameters))
-        await driver.execute(f"BEGIN; SELECT {setting(self._limits)}")
+        await driver.execute(f"BEGIN; SELECT {set_locally(self._limits)}")
         rows = await driver.fetch(statement, *parameters)
         await driver.execute("COMMIT")
         return list(rows)
@@ -273,7 +273,7 @@ class Database:
             async with self._engine.connect() as tx:
                 await tx.execution_options(**{WRITE: write})
                 if self._limits:
-                    await tx.exec_driver_sql(f"SELECT {setting(self._limits)}")
+                    await tx.exec_driver_sql(f"SELECT {set_locally(self._limits)}")
                 yield tx
         except FAILURES as error:
             raise failure_of(error) from None

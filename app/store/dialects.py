@@ -9,9 +9,12 @@ import sqlite3
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import URL, ExceptionContext, event, make_url, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
@@ -28,6 +31,15 @@ _DRIVERS = {
     "postgresql": "postgresql+asyncpg",
     "postgres": "postgresql+asyncpg",
 }
+
+
+def _spelled(moment: datetime) -> str:
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "microseconds")
+
+
+# Values that no column type has converted are stored as the types of our columns store them.
+sqlite3.register_adapter(datetime, _spelled)
+sqlite3.register_adapter(UUID, attrgetter("hex"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +195,7 @@ def limits(patience: Patience) -> dict[str, str]:
     }
 
 
-def setting(settings: Mapping[str, str]) -> str:
+def set_locally(settings: Mapping[str, str]) -> str:
     """Return what a statement of PostgreSQL selects to set ``settings`` until its transaction ends."""
     return ", ".join(f"set_config('{name}', '{value}', true)" for name, value in settings.items())
 
@@ -191,7 +203,7 @@ def setting(settings: Mapping[str, str]) -> str:
 async def assume(tx: AsyncConnection, role: str, tenant: str, settings: Mapping[str, str]) -> None:
     """Act as ``role`` for ``tenant``, within ``settings``, until the transaction of PostgreSQL ends."""
     assumed = "SELECT set_config('role', $1, true), set_config('app.tenant', $2, true)"
-    statement = f"{assumed}, {setting(settings)}" if settings else assumed
+    statement = f"{assumed}, {set_locally(settings)}" if settings else assumed
     await tx.exec_driver_sql(statement, (role, tenant))
 
 

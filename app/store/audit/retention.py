@@ -18,7 +18,7 @@ from app.store.access.policies import find_policy
 from app.store.audit.audit import RecordedEvent, recorded
 from app.store.audit.log import last_entry, newest_checkpoint
 from app.store.audit.tables import log_entry, log_leaf
-from app.store.bulk import fetch, storable
+from app.store.bulk import fetch
 from app.store.tables import audit_event, policy
 
 PURGE: Final = "audit.purge"
@@ -155,7 +155,7 @@ async def purge_events(tx: AsyncConnection, tenant: str, until: datetime, now: d
         return 0
     stated = sealed[0].pruned
     runs = list(stated.below(await aged_size(tx, tenant, before, within=stated.end)))
-    asked = (json.dumps(runs), tenant, storable(before), json.dumps(rules.get("held_scopes") or []), most)
+    asked = (json.dumps(runs), tenant, before, json.dumps(rules.get("held_scopes") or []), most)
     victims = await fetch(tx, _VICTIMS, asked)
     positions = [row[0] for row in victims]
     events = [row[1] for row in victims]

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.store.bulk import document, fetch, insert_rows, moment, rows_matching, run_many, storable
+from app.store.bulk import document, fetch, insert_rows, moment, rows_matching, run_many
 from app.store.failures import ContentionError
 from app.store.tables import entry, scope
 from app.store.vault.numbering import Key, Numbering, Place, ScopeRow, Want
@@ -137,7 +137,7 @@ class Allocation:
             await run_many(
                 self.tx,
                 f"UPDATE scope SET {marks} WHERE tenant = ? AND id = ?",  # noqa: S608 - our own names
-                [(*map(storable, own), *place) for own, place in zip(values, rows, strict=True)],
+                [(*own, *place) for own, place in zip(values, rows, strict=True)],
             )
             return
         await self.tx.exec_driver_sql(

@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.store.bulk import document, fetch, moment, storable
+from app.store.bulk import document, fetch, moment
 from app.store.database import Database
 from app.store.insertion import insert_absent
 from app.store.tables import SCOPE_ACTIVE, scope
@@ -102,7 +102,7 @@ async def list_newer(
 ) -> list[SealedEntry]:
     """Return the entries of a live scope whose ordinal is above ``after``, by label."""
     embedded = tx.dialect.name == "sqlite"
-    values: list[Any] = [tenant, name, SCOPE_ACTIVE, storable(now) if embedded else now, limit]
+    values: list[Any] = [tenant, name, SCOPE_ACTIVE, now, limit]
     labels: list[str] = []
     for label, ordinal in after.items():
         labels.append(f"(e.type = ${len(values) + 1} AND e.ordinal > ${len(values) + 2})")
