@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from app.core.content.context import Context
-from app.core.contracts.middleware import Arguments, Middleware, Outcome
+from app.core.contracts.middleware import Arguments, ImmediateMiddleware, Outcome
 
 Label = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,63}$")]
 
@@ -23,7 +23,7 @@ class AuditLoggingArguments(Arguments):
     reason: Label | None = Field(default=None, description="Why the context was changed, as a short code.")
 
 
-class AuditLogging(Middleware[AuditLoggingArguments]):
+class AuditLogging(ImmediateMiddleware[AuditLoggingArguments]):
     """Leave an audit event about the context and pass it on unchanged."""
 
     name = "audit_logging"
@@ -35,7 +35,7 @@ class AuditLogging(Middleware[AuditLoggingArguments]):
     phase = "outbound"
     arguments = AuditLoggingArguments
 
-    async def apply(self, context: Context, arguments: AuditLoggingArguments) -> Outcome:
+    def transformed(self, context: Context, arguments: AuditLoggingArguments) -> Outcome:
         """Request that the service keeps the content, which it does only if the policy requires it."""
         details = arguments.model_dump(exclude_none=True, exclude={"strict"})
         return Outcome(context, keep_content=True, audit_details=details)

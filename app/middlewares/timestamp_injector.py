@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from pydantic import AfterValidator, Field
 
 from app.core.content.context import Context
-from app.core.contracts.middleware import Arguments, Middleware, Outcome
+from app.core.contracts.middleware import Arguments, ImmediateMiddleware, Outcome
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS = (
@@ -38,7 +38,7 @@ class TimestampArguments(Arguments):
     )
 
 
-class TimestampInjector(Middleware[TimestampArguments]):
+class TimestampInjector(ImmediateMiddleware[TimestampArguments]):
     """Add the current time to the user's text."""
 
     name = "timestamp_injector"
@@ -47,7 +47,7 @@ class TimestampInjector(Middleware[TimestampArguments]):
     phase = "outbound"
     arguments = TimestampArguments
 
-    async def apply(self, context: Context, arguments: TimestampArguments) -> Outcome:
+    def transformed(self, context: Context, arguments: TimestampArguments) -> Outcome:
         """Add one line, never in tool results or assistant turns."""
         now = self.engines.now().astimezone(ZoneInfo(arguments.timezone))
         line = f"[Current time: {written(now, arguments.format)}]"

@@ -17,8 +17,10 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 
+from app.core.content.context import Context
+from app.core.contracts.middleware import Middleware, Outcome
 from app.main import create_app
-from app.middlewares.timestamp_injector import TimestampInjector
+from app.middlewares.timestamp_injector import TimestampArguments, TimestampInjector
 from app.protocol.wire.front import Front
 from app.services.access.sessions import session_key
 from tests.protocol.mcp_service import KEY, listening, settings_of, unchanged_logging
@@ -106,13 +108,17 @@ class Door:
         return rows
 
 
-@pytest.fixture
-async def doors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Door, Door]]:
-    """Serve twice, with the short ways and without; a text BUG is one for the middleware."""
-    apply, general, front = TimestampInjector.apply, FastAPI.__call__, Front.__call__
-    entered: defaultdict[int, list[str]] = defaultdict(list)  # by the port that the request came to
+class Failing(Middleware[TimestampArguments]):
+    """The middleware that adds the time, which has a bug and may be slow."""
 
-    async def failing(self: Any, context: Any, arguments: Any) -> Any:
+    name = NAME
+    arguments = TimestampArguments
+
+    def __init__(self, right: TimestampInjector) -> None:
+        super().__init__(right.engines)
+        self.right = right
+
+    async def apply(self, context: Context, arguments: TimestampArguments) -> Outcome:
         if any(leaf.text == "BUG" for leaf in context.leaves):
             raise ValueError("BUG")
         if any(leaf.text == "SLOW" for leaf in context.leaves):
@@ -121,7 +127,14 @@ async def doors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
             except asyncio.CancelledError:
                 STOPPED.append(self)
                 raise
-        return await apply(self, context, arguments)
+        return self.right.transformed(context, arguments)
+
+
+@pytest.fixture
+async def doors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Door, Door]]:
+    """Serve twice, with the short ways and without; a text BUG is one for the middleware."""
+    general, front = FastAPI.__call__, Front.__call__
+    entered: defaultdict[int, list[str]] = defaultdict(list)  # by the port that the request came to
 
     async def rest(self: Any, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
@@ -132,7 +145,6 @@ async def doors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
         entered[scope["server"][1]].append(scope["path"])
         await front(self, scope, receive, send)
 
-    monkeypatch.setattr(TimestampInjector, "apply", failing)
     monkeypatch.setattr(FastAPI, "__call__", rest)
     monkeypatch.setattr(Front, "__call__", mcp)
     with unchanged_logging():
@@ -142,6 +154,8 @@ async def doors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
                 database = tmp_path / f"{ordinary}.db"
                 app = create_app(settings_of(f"sqlite:///{database}"), now=lambda: NOON, ordinary=ordinary)
                 url = await stack.enter_async_context(listening(app))
+                middlewares = app.state.services.registry.middlewares
+                middlewares[NAME] = Failing(middlewares[NAME])
                 door = Door(url.removesuffix("/mcp"), database, entered[urlsplit(url).port or 0])
                 served.append(door)
                 await put_policy(door, POLICY)

@@ -129,3 +129,18 @@ class Middleware(ABC, Generic[A]):
     async def invoke(self, context: Context, arguments: A, _invocation: Invocation) -> Outcome:
         """Transform ``context`` for one caller; override this if a middleware needs to know the caller."""
         return await self.apply(context, arguments)
+
+
+class ImmediateMiddleware(Middleware[A]):
+    """A transformation that computes at once, whoever asks.
+
+    It is a plain function, which waits for nothing: no time limit is set around it, since none could end it.
+    """
+
+    @abstractmethod
+    def transformed(self, context: Context, arguments: A) -> Outcome:
+        """Return the outcome; take no longer than it takes to read the context."""
+
+    async def apply(self, context: Context, arguments: A) -> Outcome:
+        """Return the same, for callers that wait for every middleware."""
+        return self.transformed(context, arguments)

@@ -11,7 +11,7 @@ from app.core.access import Caller, Role
 from app.core.audit import OUTCOME_OK
 from app.core.content.context import Context
 from app.core.contracts.engines import Masker
-from app.core.contracts.middleware import Invocation, Middleware, Outcome, no_tools
+from app.core.contracts.middleware import ImmediateMiddleware, Invocation, Middleware, Outcome, no_tools
 from app.core.contracts.pipelines import input_schema
 from app.core.contracts.policy import Policy
 from app.core.contracts.policy_steps import Step
@@ -256,16 +256,19 @@ class InvokeService:
         )
         call.blocks = context.blocks
         await _report(progress, 1)
-        limit_ms = policy.timeouts_ms.get(middleware.name, policy.limits.deadline_ms)
-        until = min(until, asyncio.get_running_loop().time() + limit_ms / 1000)
-        try:
-            async with TimeLimit(until):
-                outcome = await middleware.invoke(context, checked, self.invocation(call, until))
-        except TimeoutError as error:
-            raise DeadlineExceededError(
-                "The middleware did not end within the time limit; nothing was passed on.",
-                details={"limit_ms": limit_ms},
-            ) from error
+        if isinstance(middleware, ImmediateMiddleware):
+            outcome: Outcome = middleware.transformed(context, checked)
+        else:
+            limit_ms = policy.timeouts_ms.get(middleware.name, policy.limits.deadline_ms)
+            until = min(until, asyncio.get_running_loop().time() + limit_ms / 1000)
+            try:
+                async with TimeLimit(until):
+                    outcome = await middleware.invoke(context, checked, self.invocation(call, until))
+            except TimeoutError as error:
+                raise DeadlineExceededError(
+                    "The middleware did not end within the time limit; nothing was passed on.",
+                    details={"limit_ms": limit_ms},
+                ) from error
         await _report(progress, 2)
         return outcome
 
