@@ -24,10 +24,11 @@ class Invocables:
         """Return everything that can be invoked, by name."""
         return {**await self._remotes_by_name(), **await self.pipelines_of(tenant), **self.installed}
 
-    async def named(self, tenant: str, name: str) -> Invocable:
-        """Return what has this name, or raise NotFoundError; asks other servers only for remote names."""
-        if name in self.installed:
-            return self.installed[name]
+    async def of_tenant(self, tenant: str, name: str) -> Invocable:
+        """Return what is not installed and has this name for a tenant, or raise NotFoundError.
+
+        Asks other servers only for remote names.
+        """
         pipelines = await self.pipelines_of(tenant)
         if name in pipelines:
             return pipelines[name]

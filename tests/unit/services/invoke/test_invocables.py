@@ -60,23 +60,24 @@ async def test_what_is_installed_goes_before_a_pipeline_and_that_before_another_
     assert listed["pii_redaction"] is INSTALLED["pii_redaction"]
     assert isinstance(listed["a__one"], PipelineVersion)
     assert listed["a__two"] is REMOTE
-    for name in ("pii_redaction", "a__one", "mine", "a__two"):
-        assert await every.named("acme", name) is listed[name]
+    for name in ("a__one", "mine", "a__two"):
+        assert await every.of_tenant("acme", name) is listed[name]
     assert "pii_redaction" not in await every.pipelines_of("acme")
-    with pytest.raises(NotFoundError):
-        await every.named("other", "mine")
+    for tenant, name in (("acme", "pii_redaction"), ("other", "mine")):
+        with pytest.raises(NotFoundError):
+            await every.of_tenant(tenant, name)
 
 
 async def test_other_servers_are_asked_for_names_of_theirs_alone() -> None:
     remotes = Remotes("a__one")
     every = invocables(pipeline("mine"), remotes=remotes)
     with pytest.raises(NotFoundError) as refused:
-        await every.named("acme", "unknown")
+        await every.of_tenant("acme", "unknown")
     assert refused.value.details["known"] == sorted([*INSTALLED, "mine"])
     await every.steps_of((await every.pipelines_of("acme"))["mine"])
     assert remotes.asked == 0
     with pytest.raises(NotFoundError):
-        await every.named("acme", "a__unknown")
+        await every.of_tenant("acme", "a__unknown")
     assert remotes.asked == 1
 
 
@@ -109,4 +110,4 @@ async def test_without_pipelines_and_other_servers_there_is_what_is_installed() 
     alone = Invocables(INSTALLED)
     assert await alone.all_of("acme") == INSTALLED
     with pytest.raises(NotFoundError):
-        await alone.named("acme", "a__one")
+        await alone.of_tenant("acme", "a__one")
