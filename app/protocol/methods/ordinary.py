@@ -24,10 +24,10 @@ from app.edge.facts import MCP_PATH, RequestFacts, facts_of
 from app.protocol.methods.middleware import INVOKE, unknown_name
 from app.protocol.methods.tool_lists import TOOL_FILTER
 from app.protocol.wire.answers import marked
-from app.protocol.wire.direct import TAKES_JSON, UntilDisconnect, error_answer, json_headers
+from app.protocol.wire.direct import TAKES_JSON, error_answer
 from app.protocol.wire.errors import as_mcp_error, internal_error
 from app.protocol.wire.exchange import Exchange
-from app.protocol.wire.guards import Running, cancelled_by_client
+from app.protocol.wire.guards import Running, UntilDisconnect, cancelled_by_client
 from app.protocol.wire.sessions import ENDPOINT, LOG_LEVEL
 from app.services.access.sessions import SESSION_ID, SessionService
 from app.services.invoke.invoke import InvokeService
@@ -108,7 +108,7 @@ class OrdinaryInvoke:
             status, body = error_answer(cancelled_by_client(exchange), call.id, call.version)
         elif until.left and not body:
             return
-        headers = json_headers(body)
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
         if exchange.failure is None and call.session_id is not None:
             headers.append((_SESSION, call.session_id.encode()))
         elif exchange.failure is not None:

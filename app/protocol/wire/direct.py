@@ -4,11 +4,9 @@ Whatever is not plainly a good request is left to the SDK's own transport before
 answers are the same; a differential test holds the two side by side.
 """
 
-import asyncio
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any
 
 import anyio
@@ -36,14 +34,12 @@ from starlette.types import Receive, Scope, Send
 from app.core import strictjson
 from app.core.offload import off_loop
 from app.protocol.wire.exchange import SCOPE_KEY, Exchange, Fields
+from app.protocol.wire.guards import UntilDisconnect
 
 _USED_ONCE = frozenset({"accept", MCP_PROTOCOL_VERSION_HEADER, MCP_METHOD_HEADER, MCP_NAME_HEADER})
 TAKES_JSON = re.compile(r"(?:^|,)\s*application/json\s*(?:[;,]|$)")
 _PARAM_PREFIX = MCP_PARAM_HEADER_PREFIX.lower()
 _CALL = "tools/call"
-_UNWATCHED_S = 0.05
-"""So long a request is not watched for the client that leaves: most are answered before."""
-
 _TRANSPORT = TransportContext(kind="streamable-http", can_send_request=False)
 
 
@@ -101,7 +97,7 @@ class Direct:
             return False
         with UntilDisconnect(receive):
             status, encoded = await self._answer(Request(scope), message, version, size)
-            await send({"type": "http.response.start", "status": status, "headers": json_headers(encoded)})
+            await send({"type": "http.response.start", "status": status, "headers": _json_headers(encoded)})
             await send({"type": "http.response.body", "body": encoded})
         return True
 
@@ -137,7 +133,7 @@ class Direct:
         return 200, await off_loop(size, strictjson.dumps, answer)
 
 
-def json_headers(body: bytes) -> list[tuple[bytes, bytes]]:
+def _json_headers(body: bytes) -> list[tuple[bytes, bytes]]:
     """Return the headers of an answer with this JSON."""
     return [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
 
@@ -158,50 +154,3 @@ def _version(fields: Fields, message: dict[str, Any]) -> str | None:
         return version
     route = classify_inbound_request(message, headers=fields)
     return route.protocol_version if isinstance(route, InboundModernRoute) else None
-
-
-class UntilDisconnect:
-    """Cancels the body when the client closes the connection, or by ``cancel``; use it once, in the task it cancels.
-
-    ``left`` and ``cancelled`` say afterwards which of the two it was.
-    """
-
-    __slots__ = ("_receive", "_task", "_timer", "_watcher", "cancelled", "left")
-
-    def __init__(self, receive: Receive) -> None:
-        self._receive = receive
-        self._watcher: asyncio.Task[None] | None = None
-        self.left = self.cancelled = False
-
-    def __enter__(self) -> None:
-        task = asyncio.current_task()
-        assert task is not None  # noqa: S101 - requests are served in tasks
-        self._task = task
-        self._timer = task.get_loop().call_later(_UNWATCHED_S, self._begin)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
-        self._timer.cancel()
-        if self._watcher is not None:
-            self._watcher.cancel()
-        if not (self.left or self.cancelled):
-            return False
-        # Another one's cancellation goes on beside ours.
-        return self._task.uncancel() == 0 and kind is asyncio.CancelledError
-
-    def cancel(self) -> None:
-        """End the body, once."""
-        if not (self.left or self.cancelled):
-            self.cancelled = True
-            self._task.cancel()
-
-    def _begin(self) -> None:
-        self._watcher = self._task.get_loop().create_task(self._watch())
-
-    async def _watch(self) -> None:
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
-        if not self.cancelled:
-            self.left = True
-            self._task.cancel()
