@@ -197,7 +197,9 @@ async def opened(
         access = AccessService(database, audit, Authenticator(database, audit, _anonymous(settings)))
         chosen, encoder, embedder, tool_ranker = chosen_engines(settings, observe_engine, stack)
         indexes = document_indexes(settings, database, embedder, observe_engine, stack)
-        retrieval = RetrievalService(database, embedder, indexes.side, indexes.search, reads=audit.reads)
+        retrieval = RetrievalService(
+            database, embedder, indexes.side, indexes.search, indexes.compared_most, reads=audit.reads
+        )
         registry = discovered_registry(
             Engines(
                 detector=detector,

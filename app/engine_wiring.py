@@ -101,7 +101,9 @@ def document_indexes(
     """Return what searches documents beside the database itself; ``stack`` closes it."""
     section = settings.documents
     if section.url is None:
-        return DocumentIndexes.beside(database, settings.database.sqlite_file)
+        return DocumentIndexes.beside(
+            database, settings.database.sqlite_file, settings.database.vector_index_chunks
+        )
     options = IndexOptions(
         url=section.url,
         kind=section.kind,

@@ -58,6 +58,30 @@ def downgrade(
     print(f"The database is at revision {migrate.current(url) or 'base (empty)'}.")
 
 
+@commands.command("index-vectors", epilog="Example:\n\n\b\n  sluice db index-vectors")
+def index_vectors() -> None:
+    """Build indexes of vectors for tenants with many documents, and drop those that none needs (PostgreSQL).
+
+    Run it as the owner of the tables where the service's login is not; readers and writers go on meanwhile.
+    """
+    import asyncio
+
+    from app.services.documents.vector_indexes import VectorIndexes
+    from app.settings import load
+    from app.store.database import Database
+
+    url, least = _url(reads=True), load().database.vector_index_chunks
+
+    async def keep() -> None:
+        async with Database(url) as database:
+            plan = await VectorIndexes(database, least).keep()
+        if not plan.permitted:
+            fail("Only the owner of the tables may do this: put its login into SLUICE_DATABASE__URL.")
+        print(f"{len(plan.build)} built, {len(plan.drop)} dropped")
+
+    asyncio.run(keep())
+
+
 def _url(*, reads: bool = False) -> str:
     """Return the URL of the database, and say which it is; ``reads``: a file that is not there is no database."""
     from app.settings import load

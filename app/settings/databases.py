@@ -37,6 +37,13 @@ class DatabaseSettings(Section):
         le=60,
         description="Time limit for connecting, in seconds; after that, requests are refused.",
     )
+    vector_index_chunks: int = Field(
+        default=20_000,
+        ge=1,
+        le=10_000_000,
+        description="Chunks above which a tenant's vectors get an index (HNSW; PostgreSQL with pgvector 0.8 or newer), "
+        "and readable chunks above which a question is looked up in it instead of compared with all.",
+    )
     statement_timeout_s: float = Field(
         default=3,
         gt=0,

@@ -27,6 +27,7 @@ READING = (
     "pipelines list",
     "documents list",
     "db current",
+    "db index-vectors",
     "keys revoke 0a1b2c3d --yes",
     "vault erase --scope talk --yes",
     "vault rewrap",

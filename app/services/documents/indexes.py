@@ -14,6 +14,7 @@ from app.services.background import Job
 from app.services.documents.indexed_search import IndexedSearch
 from app.services.documents.indexing import DocumentIndexing
 from app.services.documents.side_index import SideIndex
+from app.services.documents.vector_indexes import VECTOR_INDEX_CHUNKS, VectorIndexes
 from app.store.database import Database
 
 _BESIDE_EVERY_S: Final = 60.0
@@ -23,17 +24,21 @@ _ELSEWHERE_EVERY_S: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class DocumentIndexes:
-    """What is searched, and what keeps it up to date; all None if only the database is searched."""
+    """What is searched beside the tables, and what keeps it up to date."""
 
     side: SideIndex | None = None
     search: IndexedSearch | None = None
     indexing: DocumentIndexing | None = None
+    vectors: VectorIndexes | None = None
 
     @classmethod
-    def beside(cls, database: Database, file: Path | None) -> "DocumentIndexes":
-        """Return the index for many documents beside the SQLite file; PostgreSQL needs none."""
+    def beside(cls, database: Database, file: Path | None, chunks: int) -> "DocumentIndexes":
+        """Return the index for many documents beside the SQLite file, or those of vectors inside PostgreSQL.
+
+        ``chunks``: above so many, a tenant's vectors get one.
+        """
         if file is None:
-            return cls()
+            return cls(vectors=VectorIndexes(database, chunks))
         return cls(SideIndex(database, IndexShelf(file.with_name(f"{file.name}-documents"))))
 
     @classmethod
@@ -47,10 +52,17 @@ class DocumentIndexes:
         return cls(None, IndexedSearch(index, guard, options.prefix), indexing)
 
     @property
+    def compared_most(self) -> int:
+        """Return above how many readable chunks an index of the database is asked for vectors."""
+        return self.vectors.least if self.vectors is not None else VECTOR_INDEX_CHUNKS
+
+    @property
     def jobs(self) -> list[Job]:
         """Return the background jobs."""
         if self.indexing is not None:
             return [Job("index-documents", _ELSEWHERE_EVERY_S, self.indexing.keep)]
+        if self.vectors is not None:
+            return [self.vectors.job]
         return [Job("index-documents", _BESIDE_EVERY_S, self.side.keep)] if self.side is not None else []
 
     async def close(self) -> None:

@@ -24,6 +24,7 @@ from app.engines.documents.vectors import PartKey, PartVectors, VectorMemory, as
 from app.engines.documents.words import asked_words
 from app.services.documents.indexed_search import NOTHING_PROPOSED, IndexedSearch, Mark
 from app.services.documents.side_index import SideIndex
+from app.services.documents.vector_indexes import VECTOR_INDEX_CHUNKS
 from app.store.changes import EVERYTHING
 from app.store.database import Database
 from app.store.documents.collection_documents import CollectionTransaction
@@ -39,6 +40,7 @@ from app.store.documents.search import (
     read_chunks,
     read_vectors,
 )
+from app.store.documents.vector_indexes import indexes_vectors, may_be_indexed, nearest_chunks
 from app.store.replicas import Reads
 
 DOCUMENTS_CHANGED = "documents"
@@ -89,12 +91,16 @@ class RetrievalService:
     embedder: Embedder | None = None
     side: SideIndex | None = None
     index: IndexedSearch | None = None
+    compared_most: int = VECTOR_INDEX_CHUNKS
+    """Above so many readable chunks, an index of the database proposes those near to a question."""
     vectors: VectorMemory = field(default_factory=VectorMemory)
     counts: CountMemory = field(default_factory=CountMemory)
     compares: bool | None = None
     """Whether the database compares vectors itself; None: not known yet."""
     reads: Reads | None = None
     """Where chunks are searched; None: in ``database``."""
+    indexes: bool | None = None
+    """Whether the database can have such indexes; None: not known yet."""
 
     async def retrieve(self, queries: Sequence[RetrievalQuery]) -> Retrieval:
         """Return for each query the best passages of the documents that its principals may read, best first."""
@@ -254,11 +260,28 @@ class RetrievalService:
         if self.compares is None:
             self.compares = await compares_vectors(tx)
         if self.compares:
-            cosines = await compare_vectors(tx, tenant, [part.id for part in parts], vector, limit=most)
+            cosines = await self._compared_there(tx, tenant, parts, question, most)
             missing = [number for number in numbers if number not in cosines]
             return cosines | (await likeness_of(tx, tenant, missing, vector) if missing else {})
         vectors_of_parts = [await self._part_vectors(tx, tenant, part) for part in parts]
         return await asyncio.to_thread(_compared, vectors_of_parts, vector, numbers, most)
+
+    async def _compared_there(
+        self,
+        tx: CollectionTransaction,
+        tenant: str,
+        parts: Sequence[StoredPart],
+        question: _Question,
+        most: int,
+    ) -> dict[int, float]:
+        """Return the cosines of the nearest chunks: all are compared, or many are looked up in the tenant's index."""
+        vector, ids = question.vector or b"", [part.id for part in parts]
+        if sum(part.chunks for part in parts) > self.compared_most and may_be_indexed(vector):
+            if self.indexes is None:
+                self.indexes = await indexes_vectors(tx)
+            if self.indexes:
+                return await nearest_chunks(tx, tenant, ids, vector, question.embedder, limit=most)
+        return await compare_vectors(tx, tenant, ids, vector, limit=most)
 
     async def _part_vectors(self, tx: CollectionTransaction, tenant: str, part: StoredPart) -> PartVectors:
         key = PartKey(tenant, part.id, part.revision, part.embedder)
