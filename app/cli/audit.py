@@ -178,6 +178,14 @@ def verify(
             "database, which its owner could have replaced]."
         ),
     ] = None,
+    processes: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=64,
+            help="Processes that compare events [default: one for each processor, and one for few events].",
+        ),
+    ] = None,
     *,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -194,7 +202,7 @@ def verify(
     caller = caller_for(SYSTEM_TENANT)
     result = on_host(
         lambda host: AuditLogService(host.audit).verify(
-            caller, tenant, since=since, anchors=anchors, trusted=trusted
+            caller, tenant, since=since, anchors=anchors, trusted=trusted, processes=processes
         )
     )
     _show_verification(result, as_json=json)

@@ -299,6 +299,10 @@ class RecordKeys:
         self._derived: dict[tuple[str, str], bytes] = {}
         self._keyed: dict[tuple[str, str], hmac.HMAC] = {}
 
+    def __reduce__(self) -> tuple[type["RecordKeys"], tuple[bytes]]:
+        """Return what makes the same keys in another process of ours."""
+        return RecordKeys, (self._root,)
+
     def digest(self, tenant: str, data: bytes) -> str:
         """Return the keyed digest (hex) that represents ``data`` in the record."""
         return self._code(tenant, "sluice audit digest", data).hexdigest()

@@ -84,7 +84,7 @@ class Database:
         self.patience = patience
         self.pool_size = pool_size
         self.dialect = self.url.get_backend_name()
-        self.pooled = direct_url is not None
+        self.direct_url, self.pooled = direct_url, direct_url is not None
         """Whether a pooler lends a connection of the server for one transaction at a time."""
         self._engine = make_engine(self.url, pool_size, patience, pooled=self.pooled)
         self._direct, self._limits = self._engine, {}

@@ -14,10 +14,11 @@ from app.core.access import Caller, Role
 from app.core.audit import OUTCOME_OK
 from app.core.errors import NotFoundError
 from app.core.transparency.notes import Checkpoint, Note
+from app.core.transparency.tiles import TILE_WIDTH
 from app.engines.signing import SigningKey
 from app.services.audit.findings import Verification
 from app.services.audit.log_keys import LogKeyService
-from app.services.audit.verification import LogVerifier
+from app.services.audit.verification import PART, LogVerifier
 from app.store.database import Database
 from app.store.dialects import async_url
 from tests.conftest import ENGINES, PATIENT
@@ -44,8 +45,9 @@ class Tampered:
         self.anchor = ""
         self.random = random.Random()
 
-    async def verify(self, **options: Any) -> Verification:
-        return await LogVerifier(self.replica.audit).verify(**options)
+    async def verify(self, *, processes: int = 1, part: int = PART, **options: Any) -> Verification:
+        verifier = LogVerifier(self.replica.audit, processes=processes, part=part)
+        return await verifier.verify(**options)
 
     async def record(self, tenant: str, count: int) -> None:
         caller = Caller(tenant, "00000001", frozenset({Role.INVOKER}))
@@ -326,6 +328,7 @@ async def test_what_was_done_is_named(sealed: Tampered, tamper: Callable[[Tamper
         result = await sealed.verify(anchors=[sealed.anchor])
         assert expected in {finding.kind for finding in result.findings}, result.findings[:5]
         assert not result.holds
+        assert await sealed.verify(part=TILE_WIDTH, anchors=[sealed.anchor]) == result
         await sealed.restore()
 
 
@@ -361,3 +364,31 @@ async def test_one_tenant_is_verified_alone(sealed: Tampered) -> None:
     assert not (await sealed.verify(tenant="acme")).holds
     with pytest.raises(NotFoundError):
         await sealed.verify(tenant="nobody")
+
+
+async def test_several_processes_find_the_same(sealed: Tampered) -> None:
+    """The owner changes, deletes and inserts in several parts of the log at once; the record is whole at first."""
+    whole = await sealed.verify(processes=2, part=TILE_WIDTH, anchors=[sealed.anchor])
+    assert whole == await sealed.verify(anchors=[sealed.anchor])
+    assert (whole.findings, whole.events) == ([], 277)
+    sealed.random = random.Random(SEED)
+    expected = {await tamper(sealed) for tamper in (changed, deleted, reordered, inserted, tampered_tile)}
+    for position in (2, 260):
+        await sealed.do(
+            "UPDATE audit_event SET outcome = 'refused' WHERE id IN "
+            f"(SELECT event FROM log_leaf WHERE tenant = 'acme' AND position = {position})"
+        )
+    result = await sealed.verify(processes=2, part=TILE_WIDTH, anchors=[sealed.anchor])
+    assert result == await sealed.verify(anchors=[sealed.anchor])
+    assert expected <= {finding.kind for finding in result.findings}
+
+
+async def test_a_row_that_nobody_could_have_written_is_named(sealed: Tampered) -> None:
+    event = await sealed.event_of("acme")
+    wrong = {"counts": "'[1]'", "details": "'7'", "roles": "'{}'"}
+    if not sealed.postgres:  # whose columns take any type
+        wrong |= {"counts": "'no JSON'", "writer_seq": "'x'", "actor": "x'00ff'", "blocks": "1.5"}
+    for column, value in wrong.items():
+        await sealed.do(f"UPDATE audit_event SET {column} = {value} WHERE id = {event}")
+        assert "changed" in {finding.kind for finding in (await sealed.verify()).findings}, column
+        await sealed.restore()

@@ -33,6 +33,38 @@ class NumbersSeen(NamedTuple):
         return NumbersSeen(self.highest, tuple(_without(number, self.missing)))
 
 
+class NumberRun(NamedTuple):
+    """Numbers of a writer that came by without a gap, and how many events were passed before the first and the last."""
+
+    writer: str
+    numbers: NumberRange
+    passed: tuple[int, int]
+
+
+class NumberRuns:
+    """The numbers of a part of a tenant's events, in the order of its log, as `GapSearch` takes them in."""
+
+    def __init__(self) -> None:
+        self.passed = 0
+        self._runs: list[list[int]] = []
+        self._writers: list[str] = []
+        self._newest: dict[str, list[int]] = {}
+
+    def add(self, writer: str, number: int) -> None:
+        """Take in the number of the event that stands here."""
+        run = self._newest.get(writer)
+        if run is not None and number == run[1] + 1:
+            run[1], run[3] = number, self.passed
+            return
+        run = self._newest[writer] = [number, number, self.passed, self.passed]
+        self._runs.append(run)
+        self._writers.append(writer)
+
+    def __iter__(self) -> Iterator[NumberRun]:
+        for writer, (first, last, before, until) in zip(self._writers, self._runs, strict=True):
+            yield NumberRun(writer, NumberRange(first, last), (before, until))
+
+
 class GapSearch:
     """Searches the events of a tenant, in the order of its log, for gaps.
 
@@ -51,11 +83,27 @@ class GapSearch:
 
     def add(self, writer: str, number: int) -> None:
         """Take in the number of the event that stands here."""
+        self._add(writer, number, self._passed)
+
+    def take(self, part: NumberRuns) -> None:
+        """Take in the part of the events that stands here."""
+        for writer, (first, last), (before, until) in part:
+            self._add(writer, first, self._passed + before)
+            number = first + 1
+            while number <= last and number <= self._seen[writer].highest:
+                self._add(writer, number, self._passed + until)
+                number += 1
+            if number <= last:
+                self._seen[writer] = NumbersSeen(last, self._seen[writer].missing)
+            self._passed_at[writer] = self._passed + until
+        self._passed += part.passed
+
+    def _add(self, writer: str, number: int, passed: int) -> None:
         seen = self._seen.get(writer, NumbersSeen())
-        unknown = self._passed - self._passed_at.get(writer, 0)
+        unknown = passed - self._passed_at.get(writer, 0)
         explained = 0 < number - seen.highest - 1 <= unknown
         self._seen[writer] = NumbersSeen(number, seen.missing) if explained else seen.add(number)
-        self._passed_at[writer] = self._passed
+        self._passed_at[writer] = passed
 
     def gaps(self) -> Sequence[WriterGap]:
         """Return the numbers that no event had."""

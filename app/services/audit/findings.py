@@ -54,3 +54,9 @@ class Verification:
     def add(self, kind: FindingKind, tenant: str | None, place: str, meaning: str) -> None:
         """Note something that does not hold."""
         self.findings.append(LogFinding(kind, tenant, place, meaning))
+
+    def join(self, part: "Verification") -> None:
+        """Add what was compared and found in a part, with the same keys."""
+        for name in ("tenants", "events", "unnumbered", "pruned", "checkpoints", "anchors"):
+            setattr(self, name, getattr(self, name) + getattr(part, name))
+        self.findings += part.findings

@@ -1,19 +1,21 @@
 """The canonical bytes of an event: its authentication code and its leaf in the log are computed over them."""
 
-import hashlib
-import json
-from datetime import UTC, datetime
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 from app.core.audit import AuditEvent, EventCode, WriterNumber
 from app.core.transparency.hashing import leaf_hash
 from app.engines.cipher import RecordKeys
+from app.services.audit.canonical import CanonicalForm
 from app.store.audit.audit import RecordedEvent
 
 _UNNUMBERED: Final = 1
 _NUMBERED: Final = 2
 """Versions of the canonical form; each is the first byte of its leaves."""
-_CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+_FORMS: Final = {
+    _UNNUMBERED: CanonicalForm(_UNNUMBERED, numbered=False),
+    _NUMBERED: CanonicalForm(_NUMBERED, numbered=True),
+}
 
 
 def payload(event: AuditEvent, number: WriterNumber | None = None) -> bytes:
@@ -22,40 +24,34 @@ def payload(event: AuditEvent, number: WriterNumber | None = None) -> bytes:
     JSON, names sorted, times in microseconds since 1970, sealed content by its SHA-256. ``number`` is None for an event
     from before events were numbered.
     """
-    fields: dict[str, object] = {
-        "v": _UNNUMBERED if number is None else _NUMBERED,
-        "tenant": event.tenant,
-        "id": event.id.hex,
-        "at": round((event.at - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1_000_000),
-        "actor": event.actor,
-        "roles": sorted(event.roles),
-        "action": event.action,
-        "outcome": event.outcome,
-        "middleware": event.middleware,
-        "policy_version": event.policy_version,
-        "error_code": event.error_code,
-        "scope_ref": event.scope_ref,
-        "in_hmac": event.in_hmac,
-        "out_hmac": event.out_hmac,
-        "blocks": event.blocks,
-        "bytes_in": event.bytes_in,
-        "bytes_out": event.bytes_out,
-        "counts": dict(event.counts),
-        "duration_us": event.duration_us,
-        "request_id": event.request_id,
-        "traceparent": event.traceparent,
-        "details": dict(event.details),
-        "sealed": hashlib.sha256(event.sealed).hexdigest() if event.sealed is not None else None,
-    }
-    if number is not None:
-        fields["writer"], fields["writer_seq"] = number
-    return _CANONICAL.encode(fields).encode()
+    return (
+        _FORMS[_UNNUMBERED].of_event(event) if number is None else _FORMS[_NUMBERED].of_event(event, *number)
+    )
 
 
 def leaf_of(recorded: RecordedEvent) -> bytes:
     """Return the bytes of an event as an entry of its tenant's log: a version byte and the event's payload."""
     version = _UNNUMBERED if recorded.number is None else _NUMBERED
     return bytes([version]) + payload(recorded.event, recorded.number)
+
+
+class StoredLeaves:
+    """Makes leaves of stored rows whose columns are named so, without an object for each."""
+
+    def __init__(self, columns: Sequence[str]) -> None:
+        self._writer = columns.index("writer")
+        self._unnumbered = _FORMS[_UNNUMBERED].of_stored(columns)
+        self._numbered = _FORMS[_NUMBERED].of_stored(columns)
+
+    def __call__(self, row: Sequence[Any]) -> tuple[bytes, bytes | None]:
+        """Return a row's leaf, as `leaf_of`, and what its code is over (None: the leaf's hash).
+
+        Raises TypeError, ValueError or AttributeError for a row that no event was stored as.
+        """
+        if row[self._writer] is None:
+            signed = self._unnumbered(row)
+            return bytes([_UNNUMBERED]) + signed, signed
+        return bytes([_NUMBERED]) + self._numbered(row), None
 
 
 def event_code(keys: RecordKeys, event: AuditEvent, number: WriterNumber) -> EventCode:

@@ -33,13 +33,14 @@ class AuditLogService:
         since: datetime | None = None,
         anchors: Sequence[str] = (),
         trusted: Sequence[VerifierKey] | None = None,
+        processes: int | None = None,
     ) -> Verification:
-        """Verify the log of a tenant, or all of them (None); see `LogVerifier.verify`."""
+        """Verify the log of a tenant, or all of them (None); see `LogVerifier`."""
         async with self.audit.refusals(caller, "audit.verify", request):
             caller.require(Role.AUDITOR)
             if caller.tenant not in {tenant, SYSTEM_TENANT}:
                 raise ForbiddenError("Only auditors of the tenant system verify the logs of others.")
-            verifier = LogVerifier(self.audit, trusted)
+            verifier = LogVerifier(self.audit, trusted, processes)
             result = await verifier.verify(tenant, since=since, anchors=anchors)
         details = {
             "verified": tenant or "*",

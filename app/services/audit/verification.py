@@ -5,58 +5,66 @@ position, so that one changed event is one finding. Checkpoints, the log's own a
 the recomputed tree of heads at their sizes. Nothing is written.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple, TypeVar
+from uuid import UUID
 
-from app.core.audit import GAP_ACTION, WriterNumber
+from app.core.audit import WriterNumber
 from app.core.errors import NotFoundError
-from app.core.transparency.gaps import GapSearch, NumberRange, WriterGap
-from app.core.transparency.hashing import HASH_BYTES, leaf_hash
+from app.core.transparency.hashing import leaf_hash
 from app.core.transparency.notes import Checkpoint, Note, NoteError, VerifierKey
 from app.core.transparency.replay import Replay
-from app.core.transparency.runs import PositionRuns, Run
-from app.core.transparency.tiles import TILE_BYTES, TILE_WIDTH, TilePlace
+from app.core.transparency.tiles import TilePlace
 from app.engines.signing import checker
 from app.services.audit.audit import AuditService
+from app.services.audit.comparison import TenantComparison
 from app.services.audit.findings import Verification
-from app.services.audit.leaves import expected_mac, leaf_of
 from app.services.audit.log_keys import LogKeyService
+from app.services.audit.range_processes import Work, usual_processes, working
+from app.services.audit.ranges import LogPart, differing_tiles
 from app.services.audit.retention import pruned_positions
 from app.services.audit.sealer import head_leaf
-from app.store.audit.audit import RecordedEvent, Transaction
+from app.store.audit.audit import Transaction
 from app.store.audit.log import (
     HEADS,
     Head,
-    LogLeaf,
     SignedCheckpoint,
-    count_unsealed,
     last_leaves,
     list_checkpoints,
     list_entries,
     list_heads,
-    list_leaves,
-    list_tiles,
 )
+from app.store.audit.standing import count_unsealed
 from app.store.audit.writers import list_unsealed_numbers
 
 GRACE: Final = timedelta(minutes=1)
 """Younger events may still wait for the sealer."""
+PART: Final = 1 << 16
+"""Events that a process compares at a time; a multiple of the width of tiles."""
 _PAGE: Final = 1000
-_TILES: Final = 64
+_COUNTED: Final = 20_000
+_AT_ONCE: Final = 6
+"""Tenants at most that are verified at a time: each reads on a connection of ours."""
 
 P = TypeVar("P")
-StandingEvent = tuple[LogLeaf, RecordedEvent | None]
 
 
 @dataclass(frozen=True, slots=True)
 class LogVerifier:
-    """Verifies the log of a record; ``trusted`` replaces the keys that the database names (None: take those)."""
+    """Verifies the log of a record; ``trusted`` replaces the keys that the database names (None: take those).
+
+    ``processes`` (None: what the number of events is worth) compare ``part`` events at a time; what they find does not
+    depend on how many they are.
+    """
 
     audit: AuditService
     trusted: Sequence[VerifierKey] | None = None
+    processes: int | None = None
+    part: int = PART
 
     async def verify(
         self, tenant: str | None = None, *, since: datetime | None = None, anchors: Sequence[str] = ()
@@ -76,17 +84,12 @@ class LogVerifier:
             heads = await list_heads(tx)
         if tenant is not None and tenant not in heads:
             raise NotFoundError("That tenant has no log: nothing of it was sealed yet.")
-        roots = await self._verify_heads(result, heads.get(HEADS), checkpoints, anchors)
-        for name in sorted({*heads, *roots} - {HEADS}):
-            if tenant in {None, name}:
-                head = heads.get(name, Head(name, 0, b"", 0))
-                comparison = _Comparison(result, self.audit, name, since, self._leaves(name))
-                await self._verify_tenant(head, roots.get(name, {}), comparison)
-                # Read last: what was deleted meanwhile had its statement before.
-                async with self._reading() as tx:
-                    pruned = await pruned_positions(tx, self.audit, name)
-                comparison.finish(unsealed.get(name, ()), pruned)
-                result.tenants += 1
+        logged, entries = await self._verify_heads(result, heads.get(HEADS), checkpoints, anchors)
+        names = sorted(name for name in {*heads, *logged} - {HEADS} if tenant in {None, name})
+        chosen = [heads.get(name, Head(name, 0, b"", 0)) for name in names]
+        processes = self.processes or usual_processes(sum(head.size for head in chosen))
+        async with working(self.audit.database, self.audit.keys, processes) as work:
+            await self._verify_tenants(result, chosen, unsealed, _Job(work, processes, entries, since))
         return result
 
     async def _verify_heads(
@@ -95,26 +98,26 @@ class LogVerifier:
         head: Head | None,
         checkpoints: Sequence[SignedCheckpoint],
         anchors: Sequence[str],
-    ) -> dict[str, dict[int, bytes]]:
-        """Verify the log of heads and its checkpoints; return the roots of each tenant's log by size."""
+    ) -> tuple[set[str], int]:
+        """Verify the log of heads and its checkpoints; return the tenants that it names, and its entries."""
         notes = [*(checkpoint.note for checkpoint in checkpoints), *anchors]
         stops = sorted({size for text in notes if (size := _size(text)) is not None})
         replay, computed = Replay(), {}
-        roots: dict[str, dict[int, bytes]] = {}
+        logged: set[str] = set()
         stored = head.size if head is not None else 0
         async for entries in _pages(self._reading, list_entries, lambda entry: entry.position):
             hashes: list[bytes] = []
             for entry in entries:
                 if entry.position != replay.size + len(hashes) or entry.position >= stored:
                     break
-                roots.setdefault(entry.tenant, {})[entry.size] = entry.root
+                logged.add(entry.tenant)
                 hashes.append(leaf_hash(head_leaf(entry)))
             for full in replay.stopping(hashes, stops):
                 computed[replay.size] = replay.root
-                await self._compare_tiles(result, None, HEADS, full)
+                await self._compare_tiles(result, full)
             if len(hashes) < len(entries):
                 break
-        await self._compare_tiles(result, None, HEADS, replay.tiles)
+        await self._compare_tiles(result, replay.tiles)
         if replay.size < stored:
             result.add("missing", None, f"entry {replay.size}", "The log of heads has a gap there.")
         elif head is not None and replay.root != head.root:
@@ -129,7 +132,7 @@ class LogVerifier:
         for text in anchors:
             result.anchors += 1
             _verify_checkpoint(result, text, "anchor", replay.size, computed)
-        return roots
+        return logged, replay.size
 
     async def _verify_end(self, result: Verification, size: int) -> None:
         """Verify that nothing stands behind the end of the log of heads, which may have grown since."""
@@ -141,74 +144,81 @@ class LogVerifier:
                 meaning = "It stands behind the end of the log of heads."
                 result.add("inserted", None, f"entry {entry.position}", meaning)
 
-    async def _verify_tenant(self, head: Head, roots: Mapping[int, bytes], comparison: "_Comparison") -> None:
-        """Verify a tenant's tree against every head that was logged, and its events against the tree."""
-        tenant, replay, result = head.tenant, Replay(), comparison.result
-        async for place, hashes in self._lowest(result, head):
-            part = [hashes[at : at + HASH_BYTES] for at in range(0, len(hashes), HASH_BYTES)]
-            await comparison.compare(replay.size, part)
-            for full in replay.stopping(part, sorted(roots)):
-                if roots.get(replay.size, replay.root) != replay.root:
-                    meaning = (
-                        f"The first {replay.size} events make another tree than the one that was logged."
-                    )
-                    result.add("bad_tile", tenant, place.path(), meaning)
-                upper = {tile: content for tile, content in full.items() if tile.level}
-                await self._compare_tiles(result, tenant, tenant, upper)
-        upper = {tile: content for tile, content in replay.tiles.items() if tile.level}
-        await self._compare_tiles(result, tenant, tenant, upper)
-        last = max(roots, default=0)
-        if last > head.size:
-            meaning = f"The log of heads knows {last} events of this tenant: it was set back, or cut off."
-            result.add("rolled_back", tenant, f"head of size {head.size}", meaning)
-        elif roots.get(head.size) != head.root:
-            result.add("fork", tenant, f"head of size {head.size}", "The log of heads has another one.")
-        async with self._reading() as tx:
-            behind = await last_leaves(tx, tenant, _PAGE)
-            end = await _size_now(tx, tenant)
-            unsealed = await count_unsealed(tx, tenant, self.audit.now() - GRACE)
-        for leaf in behind:
-            if leaf.position >= end:
-                result.add("inserted", tenant, f"event {leaf.event}", "It stands behind the end of the log.")
-        if unsealed:
-            meaning = "They are in the record for more than a minute, and not in the log."
-            result.add("inserted", tenant, f"{unsealed} events", meaning)
-
-    async def _compare_tiles(
-        self, result: Verification, tenant: str | None, log: str, computed: Mapping[TilePlace, bytes]
-    ) -> None:
+    async def _compare_tiles(self, result: Verification, computed: dict[TilePlace, bytes]) -> None:
+        """Compare tiles of the log of heads."""
         if not computed:
             return
         async with self._reading() as tx:
-            stored = (await list_tiles(tx, [(log, place) for place in computed]))[log]
-        for place in sorted(computed):
-            # The last tile of a level may have grown since.
-            if stored.get(place, b"")[: len(computed[place])] != computed[place]:
-                result.add("bad_tile", tenant, place.path(), "The tile is not the one that its entries make.")
+            wrong = await differing_tiles(tx, HEADS, computed)
+        for place in wrong:
+            result.add("bad_tile", None, place.path(), "The tile is not the one that its entries make.")
 
-    async def _lowest(self, result: Verification, head: Head) -> AsyncIterator[tuple[TilePlace, bytes]]:
-        """Yield the lowest tiles of a tenant's tree up to its size; one that is missing or short is the last."""
-        count = -(-head.size // TILE_WIDTH)
-        for start in range(0, count, _TILES):
-            places = [TilePlace(0, number) for number in range(start, min(start + _TILES, count))]
+    async def _verify_tenants(
+        self,
+        result: Verification,
+        heads: Sequence[Head],
+        unsealed: Mapping[str, Sequence[WriterNumber]],
+        job: "_Job",
+    ) -> None:
+        """Verify the logs of tenants, a few at a time, and name what differs in the order of their names."""
+        parts = [Verification(result.keys) for _ in heads]
+        turns = asyncio.Semaphore(min(2 * job.processes, _AT_ONCE) if job.processes > 1 else 1)
+
+        async def verify(part: Verification, head: Head) -> None:
+            async with turns:
+                await self._verify_tenant(part, head, unsealed.get(head.tenant, ()), job)
+
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for part, head in zip(parts, heads, strict=True):
+                    tasks.create_task(verify(part, head))
+        except ExceptionGroup as group:
+            raise group.exceptions[0] from None
+        for part in parts:
+            result.join(part)
+
+    async def _verify_tenant(
+        self, result: Verification, head: Head, unsealed: Sequence[WriterNumber], job: "_Job"
+    ) -> None:
+        """Verify a tenant's tree against every head that was logged, and its events against the tree."""
+        tenant, comparison = head.tenant, TenantComparison(result, head.tenant)
+        tree = await job.work.tree(head, job.entries)
+        parts = [
+            LogPart(tenant, start, min(start + self.part, tree.size), job.since)
+            for start in range(0, tree.size, self.part)
+        ]
+        count, compared = await asyncio.gather(
+            self._count_unsealed(tenant), asyncio.gather(*(job.work.compare(part) for part in parts))
+        )
+        result.findings += tree.findings
+        for part in compared:
+            comparison.take(part)
+        async with self._reading() as tx:
+            behind = await last_leaves(tx, tenant, _PAGE)
+            end = await _size_now(tx, tenant)
+        for leaf in behind:
+            if leaf.position >= end:
+                result.add("inserted", tenant, f"event {leaf.event}", "It stands behind the end of the log.")
+        count = await self._count_unsealed(tenant)
+        if count:
+            meaning = "They are in the record for more than a minute, and not in the log."
+            result.add("inserted", tenant, f"{count} events", meaning)
+        # Read last: what was deleted meanwhile had its statement before.
+        async with self._reading() as tx:
+            pruned = await pruned_positions(tx, self.audit, tenant)
+        comparison.finish(unsealed, pruned)
+        result.tenants += 1
+
+    async def _count_unsealed(self, tenant: str) -> int:
+        """Count the events of a tenant that wait for more than a minute, a page in each transaction."""
+        total, last, before = 0, UUID(int=0), self.audit.now() - GRACE
+        while True:
             async with self._reading() as tx:
-                stored = (await list_tiles(tx, [(head.tenant, place) for place in places]))[head.tenant]
-            for place in places:
-                length = min(TILE_BYTES, (head.size - place.number * TILE_WIDTH) * HASH_BYTES)
-                hashes = stored.get(place, b"")[:length]
-                if len(hashes) != length:
-                    meaning = "The tile is missing or too short, so nothing behind it is compared."
-                    result.add("bad_tile", head.tenant, place.path(), meaning)
-                    return
-                yield place, hashes
-
-    async def _leaves(self, tenant: str) -> AsyncIterator[StandingEvent]:
-        def read(tx: Transaction, start: int, limit: int) -> Awaitable[list[StandingEvent]]:
-            return list_leaves(tx, tenant, start, limit)
-
-        async for page in _pages(self._reading, read, lambda standing: standing[0].position):
-            for leaf, recorded in page:
-                yield leaf, recorded
+                page = await count_unsealed(tx, tenant, before, last, _COUNTED)
+            total += page.unsealed
+            if page.last is None:
+                return total
+            last = page.last
 
     async def _checkpoints(self) -> AsyncIterator[SignedCheckpoint]:
         after = -1
@@ -224,95 +234,13 @@ class LogVerifier:
         return self.audit.database.system_transaction(write=False)
 
 
-class _Mismatch(NamedTuple):
-    position: int
-    event: str
-    expected: bytes
-    computed: bytes
+class _Job(NamedTuple):
+    """What a verification of tenants shares: who works, the entries of the log of heads, and from when events count."""
 
-
-@dataclass(slots=True)
-class _Comparison:
-    """The events of a tenant beside the hashes of its tree, both in order; finish it to name what differs."""
-
-    result: Verification
-    audit: AuditService
-    tenant: str
+    work: Work
+    processes: int
+    entries: int
     since: datetime | None
-    leaves: AsyncIterator[StandingEvent]
-    mismatches: list[_Mismatch] = field(default_factory=list)
-    search: GapSearch = field(default_factory=GapSearch)
-    gaps: set[WriterGap] = field(default_factory=set)
-    absent: list[Run] = field(default_factory=list)
-    ahead: StandingEvent | None = None
-
-    async def compare(self, start: int, hashes: Sequence[bytes]) -> None:
-        """Compare the events at the positions from ``start`` on."""
-        for position, expected in enumerate(hashes, start):
-            if self.ahead is None:
-                self.ahead = await anext(self.leaves, None)
-            if self.ahead is None or self.ahead[0].position != position:
-                self._note_absence(position)
-                self.search.passed()
-                continue
-            (leaf, recorded), self.ahead = self.ahead, None
-            if recorded is None:
-                meaning = f"The event at position {position} is no longer in the record."
-                self.result.add("missing", self.tenant, f"event {leaf.event}", meaning)
-                self.search.passed()
-                continue
-            self._take_number(recorded)
-            if self.since is None or leaf.at >= self.since:
-                self._compare(leaf, recorded, expected)
-
-    def _compare(self, leaf: LogLeaf, recorded: RecordedEvent, expected: bytes) -> None:
-        self.result.events += 1
-        computed = leaf_hash(leaf_of(recorded))
-        if computed != expected:
-            self.mismatches.append(_Mismatch(leaf.position, str(leaf.event), expected, computed))
-        elif recorded.mac != expected_mac(self.audit.keys, recorded, computed):
-            meaning = "Its authentication code is not its own."
-            self.result.add("changed", self.tenant, f"event {leaf.event}", meaning)
-
-    def _note_absence(self, position: int) -> None:
-        if self.absent and self.absent[-1][1] == position - 1:
-            self.absent[-1] = self.absent[-1][0], position
-        else:
-            self.absent.append((position, position))
-
-    def _take_number(self, recorded: RecordedEvent) -> None:
-        if recorded.number is None:
-            self.result.unnumbered += 1
-            return
-        self.search.add(*recorded.number)
-        if recorded.event.action == GAP_ACTION:
-            writer, first, last = (recorded.event.details.get(name) for name in ("writer", "first", "last"))
-            if isinstance(writer, str) and isinstance(first, int) and isinstance(last, int):
-                self.gaps.add(WriterGap(writer, NumberRange(first, last)))
-
-    def finish(self, unsealed: Sequence[WriterNumber], pruned: PositionRuns) -> None:
-        """Name what differs, and numbers that neither the log nor what is still ``unsealed`` has.
-
-        At positions that were ``pruned`` no event is missed.
-        """
-        for position in (position for first, last in self.absent for position in range(first, last + 1)):
-            if position in pruned:
-                self.result.pruned += 1
-            else:
-                self.result.add("missing", self.tenant, f"position {position}", "No event stands there.")
-        for number in sorted(unsealed):
-            self.search.add(*number)
-        for writer, (first, last) in sorted(self.gaps | set(self.search.gaps())):
-            meaning = f"Its events {first} to {last} were deleted before they were sealed."
-            self.result.add("gap", self.tenant, f"writer {writer}", meaning)
-        wanted = {mismatch.expected for mismatch in self.mismatches}
-        for mismatch in self.mismatches:
-            if mismatch.computed in wanted:
-                meaning = f"It stands at position {mismatch.position}, where another was sealed."
-                self.result.add("reordered", self.tenant, f"event {mismatch.event}", meaning)
-            else:
-                meaning = "It is not what was sealed."
-                self.result.add("changed", self.tenant, f"event {mismatch.event}", meaning)
 
 
 async def _size_now(tx: Transaction, log: str) -> int:

@@ -16,7 +16,6 @@ from sqlalchemy import (
     Select,
     and_,
     exists,
-    func,
     literal_column,
     or_,
     select,
@@ -265,7 +264,8 @@ async def list_entries(tx: AsyncConnection, start: int, limit: int) -> list[Head
 async def last_entry(tx: AsyncConnection, tenant: str, size: int) -> HeadEntry | None:
     """Return a tenant's newest entry among the first ``size`` of the log of heads."""
     query = select(log_entry).where(log_entry.c.tenant == tenant, log_entry.c.position < size)
-    row = (await tx.execute(query.order_by(log_entry.c.size.desc()).limit(1))).one_or_none()
+    query = query.order_by(log_entry.c.size.desc(), log_entry.c.position.desc())
+    row = (await tx.execute(query.limit(1))).one_or_none()
     return HeadEntry(*row) if row is not None else None
 
 
@@ -287,14 +287,6 @@ async def last_leaves(tx: AsyncConnection, tenant: str, limit: int) -> list[LogL
     """Return what stands at the highest positions, the last first."""
     query = select(log_leaf).where(log_leaf.c.tenant == tenant).order_by(log_leaf.c.position.desc())
     return [LogLeaf(*row) for row in await tx.execute(query.limit(limit))]
-
-
-async def count_unsealed(tx: AsyncConnection, tenant: str, before: datetime) -> int:
-    """Return how many events of a tenant from before a moment are not in the log."""
-    in_log = exists().where(log_leaf.c.tenant == audit_event.c.tenant, log_leaf.c.event == audit_event.c.id)
-    query = select(func.count()).select_from(audit_event)
-    query = query.where(audit_event.c.tenant == tenant, audit_event.c.at < before, ~in_log)
-    return int((await tx.execute(query)).scalar_one())
 
 
 def _with_events(tenant: str) -> Select[Any]:

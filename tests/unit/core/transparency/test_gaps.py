@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from app.core.transparency.gaps import GapSearch, NumberRange, NumbersSeen, WriterGap
+from app.core.transparency.gaps import GapSearch, NumberRange, NumberRuns, NumbersSeen, WriterGap
 
 
 def seen(*numbers: int) -> NumbersSeen:
@@ -68,3 +68,33 @@ def test_events_that_are_gone_elsewhere_explain_nothing() -> None:
     for _ in range(5):
         search.passed()
     assert search.gaps() == [WriterGap("a", NumberRange(7, 7))]
+
+
+def test_parts_that_are_joined_are_searched_as_the_whole() -> None:
+    chance = random.Random(2)
+    found = 0
+    for _ in range(400):
+        events: list[tuple[str, int] | None] = [None] * chance.randrange(4)
+        for writer in ("a", "b"):
+            events += [
+                (writer, number) for number in range(1, chance.randrange(2, 12)) if chance.random() < 0.8
+            ]
+        if chance.random() < 0.5:  # in order but for some that come late, as a rule
+            events.sort(key=lambda event: (event or ("", chance.randrange(9)))[1] + chance.randrange(3))
+        else:
+            chance.shuffle(events)
+        whole, joined = GapSearch(), GapSearch()
+        while events:
+            part, events = events[: (size := chance.randrange(1, 9))], events[size:]
+            runs = NumberRuns()
+            for event in part:
+                if event is None:
+                    whole.passed()
+                    runs.passed += 1
+                else:
+                    whole.add(*event)
+                    runs.add(*event)
+            joined.take(runs)
+        assert sorted(joined.gaps()) == sorted(whole.gaps())
+        found += bool(whole.gaps())
+    assert 50 < found < 400
