@@ -159,6 +159,44 @@ _SPANS: Final = tuple(
             r"<[|\uff5c][^\n<>]{0,60}(?:end|eom|eot)",
         ),
         ("[TOOL_", r"\[TOOL_(?:CALLS|REQUEST)\]", r"\[END_TOOL_REQUEST\]"),
+        (
+            "to=",
+            r"<[|\uff5c](?:start|channel)[|\uff5c]>[^\n<]{0,60}(?:<[|\uff5c]channel[|\uff5c]>[^\n<]{0,60})?\bto=\w",
+            r"<[|\uff5c](?:call|end|return)[|\uff5c]>",
+        ),
+        (
+            "<",
+            r"<[|\uff5c]recipient[|\uff5c]>[ ]?(?!all\b)\w",
+            r"<[|\uff5c](?:from|stop|eot_id)[|\uff5c]>",
+        ),
+        (
+            "<",
+            r"<[|\uff5c]\w{1,20}[|\uff5c](?:function_calls|tool_calls|invoke)\b",
+            r"</[|\uff5c]\w{1,20}[|\uff5c](?:function_calls|tool_calls|invoke)>",
+        ),
+        (">>>", r"(?m)^>>>(?!all\b)[\w.]{1,80}\n\s{0,9}\{", r"\n>>>"),
+        (
+            ":",
+            (
+                r"(?mi)^[ \t>*_`-]{0,20}(?:Action|Call|API[ _]Call)[*_`]{0,4}[ \t]?:[ \t*_`]{0,9}"
+                r"(?!(?:finish|final|answer|respond))[a-z_][\w.]{0,80}[(\[{]"
+            ),
+            r"[)\]}][*_`]{0,4}[ \t]*+\n",
+        ),
+        (
+            ":",
+            (
+                r"(?mi)^[ \t-]{0,20}(?:arguments|args|kwargs|(?:tool|action)_(?:input|args|arguments|parameters)):"
+                r"[ \t]*+\n[ \t]{1,20}(?:- )?[\w\"'.-]{1,80}[ ]?:"
+            ),
+            r"\n(?=[^\s])",
+        ),
+        (
+            "HTTP/",
+            r"[ ]HTTP/[123](?:\.\d)?[ \t]*+\r?\n",
+            r"\n[ \t>]{0,20}(?:`{3,}|~{3,}|###)|(?:\n[ \t\r]*+){3}",
+        ),
+        (" /", r"(?m)^[ \t>$`]{0,9}(?:GET|POST|PUT|PATCH|DELETE|HEAD)[ ]/", r"\s"),
         ("✿", r"✿(?:FUNCTION|ARGS)✿", r"✿(?:RESULT|RETURN)✿"),
         ("functools[", r"(?m)^\s{0,9}functools\[", _BLANK_LINE),
         (
@@ -182,12 +220,34 @@ _SPANS: Final = tuple(
             r"\n[ \t>]{0,20}~{3,}[ \t]*+(?=\n)",
         ),
         ("[", r"(?i)\[(?:url|img|iframe|media|video|audio|email)[ ]?[=\]]", rf"\[/|{_BLANK_LINE}"),
-        ("\\", r"\\(?:href|url|includegraphics|write18)\s{0,9}(?:\[[^\]\n]{0,100}\])?\{", r"\}"),
-        ("]:", r"(?m)^[ \t>]{0,20}\[(?!\^)[^\]\n]{1,200}\]:[ \t]*+\n?[ \t]*+(?=[^\s\[])", r"\s"),
+        (
+            "\\",
+            (
+                r"\\(?:href|url|hyperlink|html(?:Data|Style)|include(?:graphics|pdf|svg)?|input|lstinputlisting"
+                r"|write18)\s{0,9}(?:\[[^\]\n]{0,100}\])?\{"
+            ),
+            r"\}",
+        ),
+        ("(", r"(?i)(?<![\w-])url\(", r"[)\n]"),
+        ("@import", r"(?i)@import\s", r"[;\n]"),
+        (
+            "..",
+            (
+                r"(?m)^[ \t]{0,20}\.\.[ ]+(?:(?:image|figure|include|raw|literalinclude|csv-table|video)::"
+                r"|_[^\n:]{1,200}:)(?=\s)"
+            ),
+            r"\n(?![ \t]+:)",
+        ),
+        (":", r"(?<![\w/])(?:link|image|include|video|audio):(?::|(?=[./\w]))(?!\s)", r"[\[\s]"),
+        ("[[", r"\[\[(?:[A-Za-z]{2,20}:|/)", rf"\]\]|{_BLANK_LINE}"),
+        ('":/', r'"[^"\n]{1,200}":/', r"\s"),
+        ("=>", r"(?m)^=>[ \t]*+/", r"\n"),
+        ("]:", r"(?m)^[ \t>*+.)\d-]{0,20}\[(?!\^)[^\]\n]{1,200}\]:[ \t]*+\n?[ \t]*+(?=[^\s\[])", r"\s"),
     )
 )
 """What must be in the text, the begin and the end of texts of one kind: calls in the forms that models are trained on,
-and addresses that have blanks in them or need no scheme (BBCode, LaTeX, definitions of Markdown links)."""
+requests as they go over the wire, and addresses that have blanks in them or need no scheme (BBCode, LaTeX, style
+sheets, reStructuredText, AsciiDoc, Textile, wikis, definitions of Markdown links)."""
 
 
 class Spans:

@@ -6,10 +6,11 @@ Each reader gets the text between two handles, of any length, keeps only its sta
 import re
 from typing import Final
 
-_CALLERS: Final = r"requests|httpx2?|axios|got|ky|superagent|aiohttp|urllib3?|http|net"
+_CALLERS: Final = r"requests|httpx2?|axios|got|ky|superagent|aiohttp|urllib3?|http|net|\$|jQuery"
 _METHODS: Final = r"get|post|put|patch|delete|head|options|request|send|stream|connect"
 _FUNCTIONS: Final = (
     r"fetch|urlopen|urlretrieve|sendBeacon|WebSocket|EventSource|axios|curl_init|curl_setopt|file_get_contents|fsockopen"
+    r"|sendall|sendto|PostAsync|PutAsync|SendAsync|put_object"
     r"|DownloadString|UploadString|DownloadFile|gethostbyname|getaddrinfo|create_connection|sendmail|send_message"
 )
 _FORMULAS: Final = (
@@ -18,10 +19,14 @@ _FORMULAS: Final = (
 )
 _ADDRESS: Final = r"(?:(?:https?|wss?|ftps?):)?//"
 _CALL_BEGIN: Final = re.compile(
-    rf"(?<![\w.])(?:{_CALLERS})\.(?:{_METHODS})\s*+\((?!\s*+\))"
+    rf"(?<![\w.$])(?:{_CALLERS})\.(?:{_METHODS})\s*+\((?!\s*+\))"
     rf"|(?<!\w)(?:{_FUNCTIONS})(?:\s*+\((?=\s*+[\"'`])|\((?!\s*+\)))"
     rf"|\.\w+\((?=\s*+[bfru]{{0,2}}[\"'`]{_ADDRESS})"
     r"|\.(?:ajax|getJSON)\s*+\("
+    r"|(?<![\w.])(?:session|client|conn(?:ection)?|http_?client|xhr|ws|web_?socket|sock(?:et)?|x(?:ml)?http)"
+    r"\.(?:post|put|patch|request|send)\s*+\((?!\s*+\))"
+    r"|(?<![\w.])(?:(?:window|document|self|top|parent)\.location(?:\.href)?|location\.href|new Image\(\)\.src)"
+    r"\s*+=(?!=)"
     rf"|[\"'`]{_ADDRESS}[^\"'`\s]*+[\"'`](?:\s*+(?:\+|&|\|\||\.\.|%|<>)\s*+|\s+\.\s+|\.(?=[\"'`$])|\.format\()"
     rf"|=\s*+(?:{_FORMULAS})\s*+\("
     r"|(?:^[ \t]*+|(?<=[\t,;|\"']))(?:=[ ]?[A-Za-z_][\w.]*+\s*+\("
@@ -75,18 +80,29 @@ class ProgramCalls:
 _NET: Final = (
     r"curl|wget|nc|ncat|netcat|socat|telnet|scp|sftp|rsync|tftp|ftp|aria2c|lynx|w3m|xh|https?ie"
     r"|Invoke-(?:WebRequest|RestMethod)|iwr|irm|Start-BitsTransfer|bitsadmin|certutil|Send-MailMessage|mailx|sendmail"
-    r"|swaks|mutt"
+    r"|swaks|mutt|ssh|dig|nslookup|mosquitto_pub|websocat|grpcurl|kcat|kafkacat|redis-cli|mysql|psql|smbclient|rclone"
 )
-_BARE_NET: Final = r"curl|wget|nc|ncat|netcat|socat|iwr|irm|Invoke-WebRequest|Invoke-RestMethod"
+_BARE_NET: Final = (
+    r"scp|sftp|rsync|nslookup|curl|wget|nc|ncat|netcat|socat|iwr|irm|Invoke-WebRequest|Invoke-RestMethod"
+)
 _ARGUMENT: Final = (
     r"[ \t]+(?=-{1,2}[A-Za-z]|[\"'$@(\\{]|\w+://|//|\d+\.\d|localhost\b|[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2}"
-    r"|[\w.-]+[ \t]+\d)"
+    r"|[\w.-]+[ \t]+\d|[\w.-]+@\w)"
 )
 _PIPED: Final = (
     rf"[|&;(`][ \t]*+(?:sudo[ \t]+)?(?:xargs[^\n|]{{0,200}}?[ \t])?(?:{_NET}|ssh|aws|gsutil|mail|openssl)[ \t]+"
     r"(?=[^\s|])"
 )
-_COMMAND: Final = rf"(?<![\w.@\\-])(?:{_NET})(?:\.exe)?{_ARGUMENT}|/dev/(?:tcp|udp)/|{_PIPED}"
+_SUBCOMMAND: Final = (
+    r"(?:aws|gcloud|gh|glab)(?:[ \t]+[a-z][\w-]*+){1,4}[ \t]+(?=-{1,2}[a-z]|[\"'])"
+    r"|nats[ \t]+(?:pub|publish|req|request)[ \t]|mail[ \t]+-[a-z]|ping[ \t]+-p"
+    r"|(?-i:https?|xh)[ \t]+(?-i:GET|POST|PUT|PATCH|DELETE)[ \t]+(?=\S*[.:/])"
+)
+"""Commands whose names are other words, too, with what follows only where they are commands."""
+
+_COMMAND: Final = (
+    rf"(?<![\w.@\\-])(?:(?:{_NET})(?:\.exe)?{_ARGUMENT}|{_SUBCOMMAND})|/dev/(?:tcp|udp)/|{_PIPED}"
+)
 _COMMAND_BEGIN: Final = re.compile(
     rf"{_COMMAND}"
     rf"|(?<![\w.@\\-])(?-i:{_BARE_NET})[ \t]+\Z"

@@ -19,7 +19,8 @@ _INERT_ELEMENTS: Final = frozenset(
 
 _CALL_ELEMENT: Final = re.compile(
     r"(?!tooltip|toolbar).*tool.*|.*functions?(?:calls?)?|invoke|invocation|parameters?|arguments?|k?wargs|args|calls?"
-    r"|apicalls?|actioninput|usemcp.*|executecommand"
+    r"|apicalls?|actioninput|usemcp.*|execute(?:bash|command|code|ipython|python|browse)?|writetofile|replaceinfile"
+    r"|browseraction"
 )
 """Names of elements, without separators, with which models write tool calls."""
 
@@ -152,11 +153,12 @@ class Targets:
 _URL_MARK: Final = re.compile(
     r":[\\/]{2}"
     r"|(?<![A-Za-z0-9])(?:(?:https?|wss?|ftps?):[\\/]?|www\.)"
-    r"|(?<![\w-])(?:mailto|javascript|vbscript|cid|blob|sips?|xmpp|callto|magnet|view-source|data|file):"
+    r"|(?<![\w-])(?:mailto|javascript|cid|blob|sips?|xmpp|callto|magnet|view-source|data|file):"
+    r"|(?<![\w-])(?:vbscript|facetime(?:-audio)?|skype|geo|bitcoin|ethereum|litecoin|intent|steam|spotify|whatsapp):(?=\S|\Z)"
     r"|(?<![\w-])(?-i:tel|sms):|(?<![\w-])(?:tel|sms):\S"
     r"|(?:^|[(\[=,;:{|>\"'`])//"
     r"|(?:[\w-]|[^\x00-\x7f])\.(?:[a-z]{2,63}|xn--[a-z0-9-]{1,59}|[^\x00-\x7f]{2,63})\.?(?::\d{1,5})?[/?#]"
-    r"|(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?[/?#]"
+    r"|(?<![\w.])(?:\d{1,3}|0x[\da-f]{1,2}|0[0-7]{2,3})(?:\.(?:\d{1,3}|0x[\da-f]{1,2}|0[0-7]{2,3})){3}(?::\d{1,5})?[/?#]"
     r"|\[[0-9a-f:.]{2,45}\](?::\d{1,5})?[/?#]"
     r"|(?<!\w)localhost(?::\d{1,5})?[/?#]"
     r"|\\\\[\w-]+(?:\.[\w-]+)+[\\/@]"
