@@ -124,6 +124,18 @@ def stale(root: Path, folder: Path, paths: Sequence[str], rooms: Sequence[str], 
     return [name for name, digest in now.items() if name != "rooms" and before.get(name) != digest]
 
 
+def forget(folder: Path, kept: Iterable[str]) -> None:
+    """Select no more the recorded tests of other files than ``kept``: they are recorded again, or gone."""
+    files = set(kept)
+    for path in folder.glob("*.jsonl"):
+        records = [json.loads(line) for line in path.read_text().splitlines()]
+        for record in records:
+            record["passed"] = record["passed"] and record["test"].partition("::")[0] in files
+        changed = path.stat().st_mtime_ns
+        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+        os.utime(path, ns=(changed, changed))
+
+
 def digests(root: Path, paths: Sequence[str], rooms: Sequence[str]) -> dict[str, str]:
     """Return the digest of each test file, and one of all rooms."""
     files = [path for folder in paths for path in sorted((root / folder).rglob("test_*.py"))]
@@ -143,8 +155,9 @@ def record(root: Path, folder: Path, table: dict[str, Any], *, trust: bool) -> R
     """Run the tests that have changed since the last record, and return all that is known then."""
     folder.mkdir(parents=True, exist_ok=True)
     files = stale(root, folder, table["tests"], table["rooms"], trust=trust)
+    now = digests(root, table["tests"], table["rooms"])
+    forget(folder, now.keys() - set(files))
     if files:
-        now = digests(root, table["tests"], table["rooms"])
         (folder / ALL).write_text(json.dumps(functions(root, table["rooms"])))
         print(f"Recording which functions the tests of {len(files)} files call", flush=True)
         with tempfile.TemporaryDirectory(prefix="sluice-reach-") as scratch:

@@ -4,7 +4,7 @@ import json
 import os
 
 from tests.mutation.reach import ALL, Notes, functions
-from tests.mutation.selecting import Reach, RecordedTest, digests, read, stale
+from tests.mutation.selecting import Reach, RecordedTest, digests, forget, read, stale
 
 
 def reach(*tests):
@@ -67,6 +67,20 @@ def test_the_newest_record_of_a_test_counts_and_failed_tests_do_not(tmp_path):
     found = read(tmp_path)
     assert {function: names(tests) for function, tests in found.tests.items()} == {"h": ["a"]}
     assert found.libraries == ["json"]
+
+
+def test_tests_of_files_that_changed_or_are_gone_are_not_selected(tmp_path):
+    def line(test, called):
+        return json.dumps({"test": test, "seconds": 1, "passed": True, "fresh": [called], "called": [0]})
+
+    for number, file in enumerate(("test_kept.py", "test_changed.py")):
+        (tmp_path / f"{number}.jsonl").write_text(f"{line(f'tests/{file}::t', 'f')}\n")
+        os.utime(tmp_path / f"{number}.jsonl", (number, number))
+    forget(tmp_path, ["tests/test_kept.py"])
+    assert {function: names(tests) for function, tests in read(tmp_path).tests.items()} == {
+        "f": ["tests/test_kept.py::t"]
+    }
+    assert (tmp_path / "0.jsonl").stat().st_mtime == 0, "the order of records is that of their files"
 
 
 def test_a_changed_test_file_is_recorded_again_and_a_changed_room_records_all(tmp_path):
