@@ -102,6 +102,33 @@ async def test_each_process_by_itself_would_admit_a_burst_of_its_own() -> None:
     assert [Process(FakeServer()).admitted(30) for _ in range(3)] == [12, 12, 12]
 
 
+async def test_a_process_by_itself_forgets_a_bucket_only_once_it_is_full_again() -> None:
+    server = FakeServer()
+    server.connected = False
+    alone = Process(server)
+    await alone.rates.exchange()
+    assert alone.admitted(30) == 12
+    alone.clock.now += 500  # half a token
+    await alone.rates.exchange()
+    assert alone.admitted(30) == 0
+    alone.clock.now += 13_000
+    await alone.rates.exchange()
+    assert alone.admitted(30) == 12
+
+
+async def test_a_process_that_begins_to_count_by_itself_adds_no_time_that_all_counted_together() -> None:
+    server = FakeServer()
+    (one,) = await processes(1, server)
+    assert await one.exhausted() == 12
+    one.clock.now += 6000  # six tokens, which the place has given or withheld
+    server.connected = False
+    await one.rates.exchange()
+    assert one.rates.processes == 0
+    assert one.admitted(30) == 0
+    one.clock.now += 1000
+    assert one.admitted(30) == 1
+
+
 async def test_the_bucket_of_one_tenant_is_not_anothers() -> None:
     (one,) = await processes(1, FakeServer())
     assert one.admitted(30, tenant="a") == 12
