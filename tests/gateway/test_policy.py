@@ -41,7 +41,11 @@ def test_a_route_leads_elsewhere_by_what_was_found(gateway):
     gateway.put_policy(gateway={"routes": routes})
     assert CARD in asked(gateway, f"Charge {CARD}.").choices[0].message.content
     assert gateway.provider.last.json["model"] == "small-1"
-    assert gateway.events("gateway.request")[0]["details"]["provider"] == "local"
+    sent = gateway.events("gateway.request")[0]
+    assert sent["details"]["provider"] == "local"
+    assert list(sent["counts"].values()) == [1], (
+        "the request was read twice, and what is in it is counted once"
+    )
     asked(gateway, "Hello there.")
     assert gateway.provider.last.json["model"] == "gpt-5-mini"
 

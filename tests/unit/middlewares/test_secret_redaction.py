@@ -65,3 +65,12 @@ async def test_what_data_call_a_password_is_one_wherever_the_data_stand() -> Non
     outcome = await middleware.apply(Context.parse(items), SecretRedactionArguments())
     used, result, text = MemoryVault().settle(outcome.context).to_json()
     assert json.dumps(used["input"]) == json.dumps(result["structuredContent"]) == text == kept
+
+
+async def test_numbers_that_their_name_calls_a_secret_stay_where_values_are_not_judged_by_names() -> None:
+    item = {"type": "tool_use", "id": "1", "name": "open", "input": {"pin": 482_915, "count": 482_915}}
+    hidden = {**item, "input": {"pin": "[SECRET_PASSWORD_1]", "count": 482_915}}
+    middleware = SecretRedaction(replace(engines(), secrets=RuleScanner()))
+    for options, expected in (({}, hidden), ({"entropy": False}, item), ({"exclude": ["password"]}, item)):
+        outcome = await middleware.apply(Context.parse([item]), SecretRedactionArguments(**options))
+        assert MemoryVault().settle(outcome.context).to_json() == [expected]
