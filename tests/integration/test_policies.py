@@ -98,8 +98,14 @@ async def test_operators_of_the_tenant_only_and_of_the_tenant_system(
     assert (await replica.policies.put(system, other, Policy())).version == 1
     (event,) = await replica.events(other, action="policy.put")
     assert (event.actor, event.details["actor_tenant"]) == (system.key_id, SYSTEM_TENANT)
-    with pytest.raises(NotFoundError):
-        await replica.policies.put(system, f"{tenant}-none", Policy())
+    unknown = f"{tenant}-none"
+    for attempt in (
+        replica.policies.put(system, unknown, Policy()),
+        replica.policies.current(system, unknown),
+        replica.policies.history(system, unknown),
+    ):
+        with pytest.raises(NotFoundError):
+            await attempt
 
 
 @pytest.mark.parametrize(

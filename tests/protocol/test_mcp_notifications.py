@@ -2,6 +2,7 @@
 
 import asyncio
 
+import anyio
 import pytest
 
 from app.core.access import DEFAULT_TENANT
@@ -113,6 +114,16 @@ async def test_a_tenant_has_so_many_streams_and_those_bounded_elsewhere_do_not_w
         with pytest.raises(OverloadedError), notifications.listen("acme"):
             pass
         with notifications.listen("acme", counted=False), notifications.listen("other"):
+            pass
+
+
+async def test_a_process_that_stops_ends_its_streams_and_opens_no_other():
+    notifications = Notifications()
+    with notifications.listen("acme") as stream:
+        notifications.close()
+        with pytest.raises(anyio.EndOfStream):
+            stream.receive_nowait()
+        with pytest.raises(OverloadedError), notifications.listen("acme"):
             pass
 
 

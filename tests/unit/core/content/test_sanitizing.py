@@ -58,6 +58,7 @@ STRIPPED = [
     ("ok\U0001f600" + "\ufe01\U000e0101\U000e0102", "ok\U0001f600", {"invisible_characters": 1}),
     ("ok\u202edrawkcab\u202c", "okdrawkcab", {"invisible_characters": 2}),
     ("\x1b[8mhidden\x1b[0mok", "hiddenok", {"terminal_escape": 2}),
+    ("a\u200dخ خ\u200cb", "aخ خb", {"invisible_characters": 2}),
 ]
 KEPT = [
     "Plain text, 3 < 4 and 5 > 2; a<b and List<String> x.",

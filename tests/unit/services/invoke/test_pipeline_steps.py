@@ -119,8 +119,9 @@ def test_the_scope_of_the_whole_is_every_step_s_and_another_is_refused() -> None
     assert arguments_of(Policy(), pipeline_of(), {"scope": "s"}).scope == "s"
     assert arguments_of(Policy(), pipeline_of(scope="s"), {"scope": "s"}).scope == "s"
     assert arguments_of(Policy(), pipeline_of(scope="t"), {}).scope == "t"
-    with pytest.raises(BlockedByPolicyError):
+    with pytest.raises(BlockedByPolicyError) as refused:
         arguments_of(Policy(), pipeline_of(scope="t"), {"scope": "s"})
+    assert refused.value.details == {"pointer": "/arguments/scope"}
 
 
 def test_the_arguments_of_a_step_are_an_object_and_names_of_others_are_unknown() -> None:
