@@ -113,6 +113,7 @@ def housekeeping(
         async with database.system_transaction() as tx:
             await make_partitions(tx)
 
+    sealer = LogSealer.over(access.audit)
     return [
         Job("purge-scopes", purge_every_s, purge_scopes),
         Job("index-values", _MINUTE_S, index_values),
@@ -123,10 +124,11 @@ def housekeeping(
         Job("embed-documents", _MINUTE_S, embed_documents),
         Job("forget-old-secrets", _MINUTE_S, forget_old_secrets),
         Job("settle-keys", _MINUTE_S, access.settle_keys),
-        Job("seal-audit", _SEAL_S, LogSealer.over(access.audit).seal),
+        Job("seal-audit", _SEAL_S, sealer.seal),
         Job("anchor-checkpoints", _SEAL_S, anchor_checkpoints),
         Job("look-at-audit-log", _SEAL_S, look_at_log, everywhere=True),
         Job("purge-tombstones", _PURGE_S, purge_tombstones),
         Job("purge-audit", _PURGE_S, purge_events),
+        Job("forget-audit-writers", _DAY_S, sealer.forget_writers),
         Job("prepare-audit-months", _DAY_S, prepare_months),
     ]

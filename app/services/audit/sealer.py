@@ -7,7 +7,7 @@ is one transaction that is whole or not there.
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from app.core.strictjson import dumps
@@ -45,11 +45,13 @@ from app.store.audit.log import (
     read_progress,
     write_progress,
 )
-from app.store.audit.writers import list_incomplete_writers, list_writers, put_writers
+from app.store.audit.writers import list_incomplete_writers, list_writers, put_writers, remove_over_writers
 
 BATCH: Final = 500
 """Events sealed in one transaction, during which SQLite's other writers wait."""
 _MOST_BATCHES: Final = 200
+_WRITERS_KEPT: Final = timedelta(days=8)
+"""A writer lives for a day, and a process that was stopped for some days stores nothing by it when it goes on."""
 _HEAD_VERSION: Final = b"\x01"
 
 TilesOfLogs = dict[str, dict[TilePlace, bytes]]
@@ -101,6 +103,12 @@ class LogSealer:
         await self._sign()
         return total
 
+    async def forget_writers(self) -> int:
+        """Remove what is known of writers that ended long ago, all of whose events are in the log; return how many."""
+        now = self.audit.now()
+        async with self.audit.database.system_transaction(quiet=True) as tx:
+            return await remove_over_writers(tx, now - _WRITERS_KEPT, now)
+
     async def _batch(self) -> int:
         """Seal up to a batch; return its number of events, 0 when nothing is left, -1 when only a mark moved."""
         async with self.audit.database.system_transaction(write=False) as tx:
@@ -132,7 +140,7 @@ class LogSealer:
                 writers = {place: NumbersSeen(seen.highest) for place, seen in writers.items()}
             else:
                 wrong = []
-            await put_writers(tx, writers.items())
+            await put_writers(tx, writers.items(), self.audit.now())
             await self.audit.record_with(tx, *wrong, *altered_events(self.audit, grown.altered))
         return len(rows) or -1
 

@@ -3,24 +3,40 @@
 A writer numbers the events of each tenant from 1. One attempt at a time has it, and only an attempt that is known to be
 stored hands it back: after any other the writer is never used again, so no number of it is in doubt. Attempts that
 store at the same time have different writers, and a lower number of a writer is always stored before a higher one.
+A writer ends after a day, so that what is known of its numbers may be forgotten once it is long over.
 """
 
 import secrets
-from collections.abc import Collection, Hashable
+import time
+from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass, field
 from typing import Final
 
 from app.core.audit import AuditEvent, WriterNumber
 
+LIFETIME_S: Final = 24 * 3600.0
+"""A writer that is older begins no further attempt."""
 _NAME_BYTES: Final = 8
+
+Clocks = tuple[float, float]
+"""Seconds by the clock of the day, which others may set, and by one that stands still while the machine sleeps."""
+
+
+def _clocks() -> Clocks:
+    return time.time(), time.monotonic()
 
 
 @dataclass(slots=True)
 class EventWriter:
-    """A writer: its random name, and the number of its last event in each tenant."""
+    """A writer: when it began, its random name, and the number of its last event in each tenant."""
 
+    began: Clocks
     name: str = field(default_factory=lambda: secrets.token_hex(_NAME_BYTES))
     last: dict[str, int] = field(default_factory=dict)
+
+    def is_over(self, now: Clocks) -> bool:
+        """Return whether its lifetime has passed, by either clock."""
+        return any(abs(seconds - start) >= LIFETIME_S for seconds, start in zip(now, self.began, strict=True))
 
 
 @dataclass(slots=True)
@@ -28,10 +44,16 @@ class WriterPool:
     """The writers of this process that nobody has; who asks gets the one that was used last, or a new one."""
 
     free: list[EventWriter] = field(default_factory=list)
+    clocks: Callable[[], Clocks] = _clocks
 
     def take(self) -> EventWriter:
-        """Return a writer that nobody else has."""
-        return self.free.pop() if self.free else EventWriter()
+        """Return a writer that nobody else has, and whose lifetime has not passed."""
+        now = self.clocks()
+        while self.free:
+            writer = self.free.pop()
+            if not writer.is_over(now):
+                return writer
+        return EventWriter(now)
 
 
 @dataclass(slots=True)

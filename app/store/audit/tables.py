@@ -89,6 +89,8 @@ log_writer = Table(
     # The highest number of each writer in a tenant's log, and ranges of lower ones that may still come.
     *(_text("tenant"), _text("writer"), _number("number")),
     Column("missing", Document, nullable=False),
+    # When an event of the writer was last sealed.
+    Column("at", Instant, nullable=True),
     PrimaryKeyConstraint("tenant", "writer"),
 )
 

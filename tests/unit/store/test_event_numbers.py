@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from app.core.audit import AuditEvent, WriterNumber
 from app.core.ids import uuid7
-from app.store.audit.numbers import NumberedAttempt, WriterPool
+from app.store.audit.numbers import LIFETIME_S, NumberedAttempt, WriterPool
 
 
 def event(tenant: str = "acme") -> AuditEvent:
@@ -63,3 +63,23 @@ def test_an_event_with_a_lower_id_than_the_one_before_it_has_another_writer() ->
     first, second = attempt.number(later), attempt.number(earlier)
     assert (first.number, second.number) == (1, 1)
     assert first.writer != second.writer
+
+
+def test_a_writer_ends_after_a_day_by_either_clock() -> None:
+    for step in ((0.0, LIFETIME_S), (LIFETIME_S, 0.0), (-LIFETIME_S, 0.0)):
+        times = [0.0, 0.0]
+        pool = WriterPool(clocks=lambda times=times: (times[0], times[1]))
+
+        def stored(pool: WriterPool = pool) -> WriterNumber:
+            attempt = NumberedAttempt(pool)
+            number = attempt.number(event())
+            attempt.stored()
+            return number
+
+        first = stored()
+        times[:] = [seconds * 0.99 for seconds in step]
+        assert stored() == WriterNumber(first.writer, 2)
+        times[:] = step
+        following = stored()
+        assert following == WriterNumber(following.writer, 1)
+        assert following.writer != first.writer
