@@ -77,7 +77,7 @@ def answer_texts(value: Any, path: Path, setting: TextSetting) -> Iterator[Answe
 
 
 def _text(text: str, path: Path, setting: TextSetting) -> AnswerText:
-    is_url = path[-1] in members.ADDRESSES
+    is_url = not members.ADDRESSES.isdisjoint(path[-1:])
     channel = TextChannel(
         path=path,
         kind=setting.kind,
@@ -148,6 +148,8 @@ def block_setting(block: Mapping[str, Any], setting: TextSetting) -> TextSetting
 def runner_of(block: Mapping[str, Any]) -> ToolRunner:
     """Return who runs the tool that a block calls."""
     kind, environment = block.get("type"), block.get("environment")
+    if not isinstance(kind, str):
+        return ToolRunner.PROVIDER
     if kind == "shell_call":
         is_local = isinstance(environment, dict) and environment.get("type") == "local"
         return ToolRunner.CLIENT if is_local else ToolRunner.PROVIDER

@@ -81,7 +81,9 @@ class ChannelRuns:
     def whole(self, text: AnswerText) -> str:
         """Return what becomes of a whole text: the same as when it came before, in parts or whole."""
         run = self.runs.get(text.path)
-        if run is not None and self._keeps and run.source == text.text:
+        # What is held back of an open text belongs to its next part, so that such a text is read apart.
+        is_said = run is not None and (run.is_finished or run.is_settled)
+        if run is not None and is_said and self._keeps and run.source == text.text:
             run.finish()
             return run.text
         whole_run = ChannelRun(self._changes(text), keeps=self._keeps)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 Path = tuple[str | int, ...]
 
@@ -46,6 +46,12 @@ class TextChannel:
     inner: str | None = None
     address: bool = False
     run: str = ""
+
+
+def index_in(value: Mapping[str, Any], name: str) -> int | None:
+    """Return the index that an event names; None without one, or if it is no whole number."""
+    index = value.get(name)
+    return index if isinstance(index, int) and not isinstance(index, bool) else None
 
 
 class TextPiece(NamedTuple):

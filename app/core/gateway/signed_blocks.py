@@ -27,7 +27,8 @@ class SignedBlock:
 
 def seal_of(block: Mapping[str, Any], kinds: frozenset[str]) -> str | None:
     """Return the signature or encrypted text of a block whose type is one of ``kinds``, or None."""
-    if block.get("type") not in kinds:
+    kind = block.get("type")
+    if not isinstance(kind, str) or kind not in kinds:
         return None
     return next((seal for name in _SEALS if isinstance(seal := block.get(name), str) and seal), None)
 

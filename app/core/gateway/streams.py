@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from app.core.errors import UpstreamUnavailableError
 from app.core.gateway.answer_texts import AnswerText
 from app.core.gateway.answers import LOGPROBS_DROPPED
 from app.core.gateway.channel_runs import ChannelRun, ChannelRuns
@@ -15,6 +16,9 @@ from app.core.gateway.json_body import JsonBody
 from app.core.gateway.offsets import OffsetMap
 from app.core.gateway.signed_blocks import SignedBlock
 from app.core.gateway.sse import EventReader, StreamEvent
+
+_UNREADABLE: Final = (TypeError, ValueError, LookupError, AttributeError, RecursionError)
+"""What reading an event of a form that no API has may raise, where no rule foresaw the form."""
 
 INTERRUPTED: Final = "upstream_interrupted"
 _INTERRUPTED_MESSAGE: Final = "The provider's stream ended before the answer was whole."
@@ -48,17 +52,26 @@ class EventStream(ABC):
         self._reader = EventReader()
         self._signed: list[SignedBlock] = []
         self._digests: set[str] = set()
+        self._is_unreadable = False
 
     def feed(self, chunk: bytes) -> bytes:
-        """Return the events that ``chunk`` ends, changed; raise TooLargeError if one is larger than allowed."""
-        return b"".join(out for event in self._reader.feed(chunk) for out in self._changed(event))
+        """Return the events that ``chunk`` ends, changed; raise TooLargeError if one is larger than allowed.
+
+        An event that cannot be read ends the stream like one that died: the next call raises UpstreamUnavailableError.
+        """
+        if self._is_unreadable:
+            raise UpstreamUnavailableError(
+                "The provider's stream holds an event of a form that its API has not."
+            )
+        return b"".join(self._written(self._reader.feed(chunk)))
 
     def end(self, *, died: bool, code: str = INTERRUPTED, message: str = _INTERRUPTED_MESSAGE) -> bytes:
         """Return what is left: texts held back and, if the stream died, the error with which the family ends one."""
         rest = self._reader.rest()
         pieces: list[bytes] = []
         if rest is not None and not died:
-            pieces += self._changed(rest)
+            pieces += self._written([rest])
+        died = died or self._is_unreadable
         pieces += self.finished(())
         if died and not self.ended:
             pieces.append(self.failure(code, message))
@@ -69,6 +82,17 @@ class EventStream(ABC):
         """Return the signed blocks that were seen since the last call, as the provider wrote them."""
         signed, self._signed = self._signed, []
         return signed
+
+    def _written(self, events: Iterable[StreamEvent]) -> list[bytes]:
+        """Return what goes out for ``events``, up to one that cannot be read."""
+        pieces: list[bytes] = []
+        try:
+            for event in events:
+                pieces.extend(self._changed(event))
+        except _UNREADABLE:
+            self._is_unreadable = True
+            self.notes["malformed"] += 1
+        return pieces
 
     def _changed(self, event: StreamEvent) -> Iterable[bytes]:
         body = JsonBody.lenient(event.data) if event.data is not None else None

@@ -10,7 +10,14 @@ from typing import Any, Final, Protocol
 
 from app.core.content.handles import Handle
 from app.core.contracts.gateway_policy import GatewayPolicy
-from app.core.errors import InvalidRequestError, ServiceError, TooLargeError, UpstreamUnavailableError
+from app.core.errors import (
+    InvalidArgumentsError,
+    InvalidRequestError,
+    ServiceError,
+    TooLargeError,
+    UpstreamUnavailableError,
+)
+from app.core.gateway.answers import GatewayAnswer
 from app.core.gateway.channels import ChannelKind, TextChannel, ToolRunner
 from app.core.gateway.kinds import Operation, ProviderKind
 from app.core.gateway.offsets import OffsetMap
@@ -173,17 +180,28 @@ class AnswerRun:
             if self.record.observed:
                 return body
             # Not the parser's own error, which blames the caller's request: the provider's answer is faulty.
-            raise UpstreamUnavailableError(
-                "The provider's answer is not valid JSON, so nothing of it was passed on.",
-                details={"provider": self.entry.name},
-            ) from None
+            raise self._faulty("is not valid JSON") from None
         changed = came
         if restoration is not None:
             changed = await off_loop(len(body) // LIGHT, changed.rewritten, restoration)
         if self.checks is not None:  # they read what the caller would
-            changed = await self.checks.passed(changed, self.vault.scope.name)
+            changed = await self._checked(self.checks, changed)
         await self._secure(came.signed, replace(came, notes=changed.notes))
         return changed.to_bytes()
+
+    async def _checked(self, checks: AnswerChecks, answer: GatewayAnswer) -> GatewayAnswer:
+        try:
+            return await checks.passed(answer, self.vault.scope.name)
+        except InvalidArgumentsError:
+            if await off_loop(len(answer.edited.body.text) // LIGHT, _has_form, answer):
+                raise
+            raise self._faulty("has another form than its API says") from None
+
+    def _faulty(self, what: str) -> UpstreamUnavailableError:
+        return UpstreamUnavailableError(
+            f"The provider's answer {what}, so nothing of it was passed on.",
+            details={"provider": self.entry.name},
+        )
 
     async def _events(self) -> AsyncIterator[bytes]:
         """Yield a stream with originals in place of handles, each event as soon as it may go."""
@@ -247,6 +265,14 @@ def _usage_in(body: bytes) -> Mapping[str, Any]:
     except ValueError:
         return {}
     return usage if isinstance(usage, dict) else {}
+
+
+def _has_form(answer: GatewayAnswer) -> bool:
+    """Return whether middlewares can read an answer."""
+    try:
+        return all(True for _ in answer.leaves())
+    except InvalidArgumentsError:
+        return False
 
 
 def _unchanged(_channel: TextChannel) -> None:

@@ -1,6 +1,7 @@
 """The audit record of one request through a door: before it leaves, before the first original, at the end."""
 
 import asyncio
+import re
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
@@ -29,7 +30,8 @@ _CHECK = "gateway.check"
 _ANSWER = "gateway.answer"
 _UNRECORDED = (AuditUnavailableError, StoreUnavailableError, RateLimitedError, OverloadedError)
 _LONGEST_NAME = 200
-_LONGEST_MEMBER = 40
+_TOKENS = re.compile(r"[a-z_]{1,33}_tokens")
+_MOST_TOKENS = 2**53
 CLIENT_GONE = "client_gone"
 """The error code in the record where the caller left before the answer ended."""
 
@@ -189,5 +191,5 @@ def _tokens(usage: Mapping[str, Any]) -> dict[str, int]:
     return {
         name: number
         for name, number in usage.items()
-        if name.endswith("_tokens") and len(name) <= _LONGEST_MEMBER and type(number) is int
+        if _TOKENS.fullmatch(name) and type(number) is int and 0 <= number <= _MOST_TOKENS
     }

@@ -9,7 +9,7 @@ from typing import Any, Final
 from app.core.gateway.answer_texts import AnswerText, TextSetting, answer_texts, block_setting, runner_of
 from app.core.gateway.answers import AnswerTable, ToolCall
 from app.core.gateway.body_parts import BodyItem
-from app.core.gateway.channels import ChannelKind, OpenChannel, Path, TextChannel, ToolRunner
+from app.core.gateway.channels import ChannelKind, OpenChannel, Path, TextChannel, ToolRunner, index_in
 from app.core.gateway.json_body import JsonBody, json_text
 from app.core.gateway.member_table import LeafRole, MemberForm, MemberRule, definition, machine_members
 from app.core.gateway.offsets import OffsetMap
@@ -164,15 +164,19 @@ class MessageStream(EventStream):
     def changed(self, event: StreamEvent, body: JsonBody) -> Iterator[bytes]:
         """Yield what goes out for one event."""
         value = body.value
-        kind, index = value.get("type"), value.get("index")
-        if kind == "content_block_delta" and isinstance(index, int) and isinstance(value.get("delta"), dict):
+        kind, index = value.get("type"), index_in(value, "index")
+        if kind == "content_block_delta" and index is not None and isinstance(value.get("delta"), dict):
             if value["delta"].get("type") == "signature_delta":
                 # What is signed has ended, and its rest belongs before the signature.
                 yield from self.finished(("content", index))
             yield written(event, body, self._delta(index, value["delta"]))
-        elif kind == "content_block_start" and isinstance(value.get("content_block"), dict):
+        elif (
+            kind == "content_block_start"
+            and index is not None
+            and isinstance(value.get("content_block"), dict)
+        ):
             yield written(event, body, self._start(index, value["content_block"]))
-        elif kind == "content_block_stop" and isinstance(index, int):
+        elif kind == "content_block_stop" and index is not None:
             yield from self.finished(("content", index))
             self._sealed(index)
             yield event.raw
@@ -193,7 +197,7 @@ class MessageStream(EventStream):
                 event, body, below(("delta",), self.wholes_changed(delta, (), _message_texts(delta)))
             )
         else:
-            if kind in {"message_stop", "error"}:
+            if kind in ("message_stop", "error"):
                 yield from self.finished(())
                 self.ended = True
             yield event.raw
@@ -204,7 +208,7 @@ class MessageStream(EventStream):
         if isinstance(holder.get("usage"), dict):
             self.usage.update(holder["usage"])
 
-    def _start(self, index: Any, block: dict[str, Any]) -> dict[Path, Any]:
+    def _start(self, index: int, block: dict[str, Any]) -> dict[Path, Any]:
         self._blocks[index] = block
         self._thoughts[index] = {
             name: [text] if isinstance(text := block.get(name), str) else []

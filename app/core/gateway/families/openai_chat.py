@@ -9,7 +9,7 @@ from typing import Any, Final
 from app.core.gateway.answer_texts import AnswerText, TextSetting, answer_texts, called
 from app.core.gateway.answers import LOGPROBS_DROPPED, AnswerTable, ToolCall
 from app.core.gateway.body_parts import BodyItem
-from app.core.gateway.channels import ChannelKind, OpenChannel, Path, TextChannel, ToolRunner
+from app.core.gateway.channels import ChannelKind, OpenChannel, Path, TextChannel, ToolRunner, index_in
 from app.core.gateway.json_body import JsonBody, json_text
 from app.core.gateway.member_table import LeafRole, MemberForm, MemberRule, definition, machine_members
 from app.core.gateway.offsets import OffsetMap
@@ -131,9 +131,9 @@ class ChatStream(EventStream):
     def __init__(self, open_channel: OpenChannel, documents: Sequence[OffsetMap] = ()) -> None:
         super().__init__(open_channel, documents)
         self._last: Mapping[str, Any] = {}
-        self._contents: dict[Any, AnswerText] = {}
+        self._contents: dict[int, AnswerText] = {}
         self._names: dict[Path, str] = {}
-        self._open: set[Any] = set()
+        self._open: set[int] = set()
 
     def changed(self, event: StreamEvent, body: JsonBody) -> Iterator[bytes]:
         """Yield what goes out for one chunk."""
@@ -161,17 +161,18 @@ class ChatStream(EventStream):
 
     def _choice(self, place: int, choice: dict[str, Any], values: dict[Path, Any]) -> Iterator[bytes]:
         """Add the new values of a choice to ``values``; yield what must go out before them."""
-        number = choice.get("index")
-        text = _plain_content(choice) if isinstance(number, int) and number in self._contents else None
+        index = index_in(choice, "index")
+        number = place if index is None else index
+        text = _plain_content(choice) if index is not None and number in self._contents else None
         if text is not None:
             changed_text = self.runs.opened(self._contents[number]).feed(text)
             self._open.add(number)
             if changed_text != text:
                 values["choices", place, "delta", "content"] = changed_text
             return
-        base: Path = ("choices", number if isinstance(number, int) else place)
+        base: Path = ("choices", number)
         fragments = list(self._fragments(place, choice, base))
-        for fragment in fragments if isinstance(number, int) else ():
+        for fragment in fragments if index is not None else ():
             if fragment.text.path == (*base, "message", "content"):
                 self._contents[number] = fragment.text
         changed = self.fragments_changed(fragments)
@@ -215,8 +216,8 @@ class ChatStream(EventStream):
         calls = delta.get("tool_calls")
         for position, call in enumerate(calls if isinstance(calls, list) else ()):
             if isinstance(call, dict):
-                number = call.get("index")
-                step = number if isinstance(number, int) else position
+                number = index_in(call, "index")
+                step = position if number is None else number
                 yield from self._called(call, (*at, "tool_calls", position), (*message, "tool_calls", step))
         if isinstance(delta.get("function_call"), dict):
             yield from self._called({"function_call": delta["function_call"]}, at, message)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from app.core.gateway.answer_texts import AnswerText, TextSetting, answer_texts, block_setting, runner_of
 from app.core.gateway.answers import LOGPROBS_DROPPED, AnswerTable, ToolCall
 from app.core.gateway.body_parts import BodyItem
-from app.core.gateway.channels import ChannelKind, OpenChannel, Path, TextChannel, ToolRunner
+from app.core.gateway.channels import ChannelKind, OpenChannel, Path, TextChannel, ToolRunner, index_in
 from app.core.gateway.citations import moved_annotation
 from app.core.gateway.json_body import JsonBody, json_text
 from app.core.gateway.member_table import LeafRole, MemberForm, MemberRule, definition, machine_members
@@ -92,7 +92,8 @@ def _runner(tool: Mapping[str, Any]) -> ToolRunner:
     if kind == "shell":
         is_local = isinstance(environment, dict) and environment.get("type") == "local"
         return ToolRunner.CLIENT if is_local else ToolRunner.PROVIDER
-    return ToolRunner.CLIENT if kind in _CLIENT_TOOLS else ToolRunner.PROVIDER
+    is_callers = isinstance(kind, str) and kind in _CLIENT_TOOLS
+    return ToolRunner.CLIENT if is_callers else ToolRunner.PROVIDER
 
 
 REQUEST: Final = RequestTable(
@@ -200,7 +201,7 @@ class ResponseStream(EventStream):
 
     def __init__(self, open_channel: OpenChannel, documents: Sequence[OffsetMap] = ()) -> None:
         super().__init__(open_channel, documents)
-        self._items: dict[Any, Mapping[str, Any]] = {}
+        self._items: dict[int | None, Mapping[str, Any]] = {}
         self._last: dict[Path, tuple[dict[str, Any], Path]] = {}
         self._waiting: dict[Path, list[tuple[StreamEvent, JsonBody]]] = {}
         self._number = -1
@@ -320,7 +321,7 @@ class ResponseStream(EventStream):
         self._last.pop(path, None)
 
     def _text(self, path: Path, text: str, stem: str, value: Mapping[str, Any]) -> AnswerText:
-        item = self._items.get(value.get(_O), {})
+        item = self._items.get(index_in(value, _O), {})
         is_arguments = len(path) > 2 and path[2] in _ARGUMENTS  # noqa: PLR2004 - the step behind the item
         if is_arguments:
             setting = block_setting(item, TextSetting(ChannelKind.ARGUMENTS))
@@ -333,7 +334,7 @@ class ResponseStream(EventStream):
 
     def _notice(self, member: str, part: dict[str, Any], value: Mapping[str, Any]) -> None:
         if member == "item":
-            self._items[value.get(_O)] = part
+            self._items[index_in(value, _O)] = part
         if member == "response":
             conversation = part.get("conversation")
             named = {
@@ -347,7 +348,7 @@ class ResponseStream(EventStream):
     def _seal(self, body: JsonBody, member: str, part: dict[str, Any], kind: str) -> None:
         """Keep whole signed items for whoever seals them."""
         if member == "item" and kind.endswith(".done"):
-            self._seal_item(body, part, ("item",), ("output", body.value.get(_O)))
+            self._seal_item(body, part, ("item",), ("output", _index(body.value, _O)))
         elif member == "response" and kind in _LAST:
             output = part.get("output")
             for number, item in enumerate(output if isinstance(output, list) else ()):
@@ -381,8 +382,7 @@ def _place(steps: tuple[str, ...], value: Mapping[str, Any]) -> Path:
 
 
 def _index(value: Mapping[str, Any], name: str) -> int:
-    number = value.get(name)
-    return number if isinstance(number, int) else 0
+    return index_in(value, name) or 0
 
 
 def _indices(value: Mapping[str, Any]) -> Path:
