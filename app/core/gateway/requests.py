@@ -120,6 +120,21 @@ class GatewayRequest:
         """Return the numbers of the items of ``roles``."""
         return [number for number, role in enumerate(self.roles) if role in roles]
 
+    @property
+    def opening(self) -> list[int]:
+        """Return the numbers of the items with which every conversation of an application begins.
+
+        These are its tools, and what instructs the model before anybody speaks.
+        """
+        messages, numbers = {(name,) for name in self.table.messages}, []
+        has_begun = False
+        for number, part in enumerate(self.edited.parts, start=len(self.edited.added)):
+            is_said = part.base[:1] in messages
+            has_begun = has_begun or (is_said and part.role is not LeafRole.SYSTEM)
+            if part.role is LeafRole.TOOLS or (part.role is LeafRole.SYSTEM and not (is_said and has_begun)):
+                numbers.append(number)
+        return numbers
+
     def leaves(self) -> Iterator[BodyLeaf]:
         """Yield every text, whose it is, and where it stands in the body."""
         return self.edited.leaves([block.path for block in self.signed])

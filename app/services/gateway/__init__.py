@@ -12,9 +12,10 @@ The run of one request takes these steps, in this order:
 2. ``request_vaults.RequestVaults.open(caller, scope, texts, secrets) -> RequestVault``: the vault as this one request
    sees it. ``texts`` reads all texts of the request as they came, in the order of the body. It takes the place of
    ``VaultService`` in ``OutcomeRecorder`` (``commit``, ``read``, ``known``), so pipelines run over it unchanged with
-   the argument ``scope`` set to ``scope.name``, or to ``scope.stable`` for the items of ``system`` and ``tools``. In a
-   derived scope it keeps and reads only handles whose originals stand in this request (or in the ones before it that
-   the id of the conversation binds); other text in the shape of a handle is a literal.
+   the argument ``scope`` set to ``scope.name``, or to ``scope.stable`` for the items of ``system`` and ``tools``; these
+   come first, then ``share_opening`` lets the messages use their handles. In a derived scope it keeps and reads only
+   handles whose originals stand in this request (or in the ones before it that the id of the conversation binds);
+   other text in the shape of a handle is a literal.
 3. ``signed.SignedBlocks.fetch(vault, digests) -> dict[str, bytes]`` for ``GatewayRequest.with_signed``; raises
    ``SignedBlockGoneError`` if one of ``digests`` is unknown in this scope: the turn is refused.
 4. ``egress.checked(vault, body, texts) -> EgressResult``: call it on the bytes that would leave; ``texts`` reads the

@@ -69,6 +69,12 @@ class OpenedScope:
             return None
         return original
 
+    def handle(self, label: str, ordinal: int, *, tagged: bool) -> Handle:
+        """Return the handle of an original that is opened here, with its tag where requested."""
+        if self.keys is None or not tagged:
+            return Handle(label, ordinal)
+        return self.keys.handle(label, ordinal, self.originals[label, ordinal].encode(), tagged=True)
+
     def store(self, originals: Sequence[tuple[Handle, Original]]) -> None:
         """Add originals that were just stored; what lies between them and those opened before is read later."""
         self.add(originals)

@@ -19,7 +19,6 @@ from app.services.gateway.request_vaults import RequestVault
 from app.services.gateway.settled_items import SettledPart, parted, terms_of
 from app.services.gateway.signed import SignedBlocks
 
-_STABLE: Final = frozenset({LeafRole.SYSTEM, LeafRole.TOOLS})
 _FILTER: Final = "tool_filter"
 _CONVERSATION: Final = frozenset({LeafRole.SYSTEM, LeafRole.USER, LeafRole.ASSISTANT, LeafRole.TOOL_RESULT})
 _UNTOUCHED: Final = frozenset({LeafRole.SIGNED, LeafRole.MACHINE})
@@ -36,8 +35,9 @@ class Outbound:
     async def redacted(self, request: GatewayRequest, steps: Sequence[Step]) -> GatewayRequest:
         """Return the request as ``steps`` leave it.
 
-        ``system`` and ``tools`` get handles of the tenant's stable scope where the conversation has one. Signed blocks
-        are those that the provider signed; SignedBlockGoneError if one of them is gone.
+        ``system`` and ``tools`` get handles of the tenant's stable scope where the conversation has one; the messages
+        then use these handles, too. Signed blocks are those that the provider signed; SignedBlockGoneError if one of
+        them is gone.
         """
         hiding = [step for step in steps if step.name != _FILTER]
         changed = request.changed(await self._items(request, hiding))
@@ -108,11 +108,12 @@ class Outbound:
 
     async def _items(self, request: GatewayRequest, steps: Sequence[Step]) -> list[Any]:
         scope, items = self.vault.scope, list(request.items)
-        stable = set(request.numbers(_STABLE)) if scope.stable is not None else set[int]()
+        # What instructs in between is no part of the prefix that conversations share.
+        stable = request.opening if scope.stable is not None else []
         added: list[Any] = []
-        # The stable scope comes first: the messages then use the handles that it gives.
         if scope.stable is not None:
-            added += await self._part(items, sorted(stable), steps, scope.stable)
+            added += await self._part(items, stable, steps, scope.stable)
+            self.vault.share_opening()
         own = [number for number in range(len(items)) if number not in stable]
         return [*added, *await self._part(items, own, steps, scope.name), *items]
 
@@ -125,7 +126,9 @@ class Outbound:
         """
         if not numbers:
             return []
-        terms = terms_of(steps, self.use.policy_version)
+        terms = terms_of(
+            steps, self.use.policy_version, self.vault.shared if scope == self.vault.scope.name else ()
+        )
         part = parted([items[number] for number in numbers], self.vault.settled(scope), terms)
         texts, changed = await self._run(part, steps, scope)
         added = len(changed) - len(part.rest)

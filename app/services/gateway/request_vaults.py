@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from app.core.access import Caller, Role
-from app.core.content.handles import Handle, Original, find_handles
+from app.core.content.handles import LITERAL, Handle, Original, find_handles
 from app.core.contracts.policy import SecretPolicy
 from app.engines.originals import OriginalMatch
 from app.services.gateway.opened_scopes import MAX_ORIGINALS, OpenedScope, OpenedScopes, full
@@ -21,8 +21,9 @@ Place = tuple[str, int]
 class RequestVault:
     """Stands in for ``VaultService`` while one request is served; made by ``RequestVaults``.
 
-    Runs over ``system`` and ``tools`` with the stable scope come before those over the messages: handles of the stable
-    scope are known in the messages if they stand for something in ``system`` or ``tools``.
+    Runs over ``system`` and ``tools`` with the stable scope come before those over the messages, and ``share_opening``
+    between them: handles of the stable scope are known in the messages if they stand for something in ``system`` or
+    ``tools``, and messages that hold the same get the same handles.
     """
 
     vault: VaultService
@@ -34,6 +35,8 @@ class RequestVault:
     now: Callable[[], datetime]
     _opened: dict[str, OpenedScope] = field(default_factory=dict)
     _visible: set[Place] = field(default_factory=set)
+    shared: frozenset[Place] = frozenset()
+    """Handles of the stable scope that messages get, too."""
     _whole: str | None = None
     _firsts: dict[Place, int] = field(default_factory=dict)
 
@@ -54,9 +57,22 @@ class RequestVault:
         if name is None or name not in {self.scope.name, self.scope.stable}:
             return await self.vault.commit(caller, write)
         if name == self.scope.stable:
-            write = replace(write, owner=STABLE_OWNER, above=STABLE_ORDINALS)
-        else:
-            write = replace(write, owner=self.scope.owner)
+            return await self._commit(caller, name, replace(write, owner=STABLE_OWNER, above=STABLE_ORDINALS))
+        write = replace(write, owner=self.scope.owner)
+        shared = self._shared_handles(write)
+        if not any(shared):
+            return await self._commit(caller, name, write)
+
+        def whole(receipt: VaultReceipt) -> VaultReceipt:
+            own = iter(receipt.handles)
+            return VaultReceipt(receipt.scope, [handle or next(own) for handle in shared])
+
+        originals = [original for original, handle in zip(write.originals, shared, strict=True) if not handle]
+        events = write.events
+        write = replace(write, originals=originals, events=lambda receipt: events(whole(receipt)))
+        return whole(await self._commit(caller, name, write))
+
+    async def _commit(self, caller: Caller, name: str, write: VaultWrite) -> VaultReceipt:
         opened = self._opened.get(name)
         if opened is not None:
             _check_room(opened, write)
@@ -112,12 +128,18 @@ class RequestVault:
         for opened in self._opened.values():
             if opened.usable(self.now()):
                 matches += opened.finder.find(text)
-        matches.sort(key=lambda match: (match.start, -match.end))
+        matches.sort(key=lambda match: (match.start, -match.end, _place(match.handle) not in self.shared))
         chosen: list[OriginalMatch] = []
         for match in matches:
             if not chosen or match.start >= chosen[-1].end:
                 chosen.append(match)
         return chosen
+
+    def share_opening(self) -> None:
+        """Let messages that hold what ``system`` and ``tools`` hold get the same handles."""
+        self.shared = frozenset(
+            place for place in self._visible if _is_stable(Handle(*place)) and place[0] != LITERAL
+        )
 
     def meet(self, handle: Handle) -> None:
         """Note that the request holds the original of ``handle``."""
@@ -134,6 +156,18 @@ class RequestVault:
         ``before`` and ``after``: the texts as they came and as they leave, in the same order.
         """
         return self.scopes.forms_changed(f"{self.caller.tenant}\0{self.scope.name}", before, after)
+
+    def _shared_handles(self, write: VaultWrite) -> list[Handle | None]:
+        """Return the handle that each original has in ``system`` or ``tools``, or None."""
+        opened = self._opened.get(self.scope.stable or "")
+        if not self.shared or opened is None or not opened.usable(self.now()):
+            return [None] * len(write.originals)
+        handles: dict[tuple[str, bytes], Handle] = {}
+        for label, ordinal in self.shared:
+            original = opened.originals.get((label, ordinal))
+            if original is not None:
+                handles[label, original.encode()] = opened.handle(label, ordinal, tagged=write.options.tagged)
+        return [handles.get((label, original.encode())) for label, original in write.originals]
 
     async def _open(self, name: str) -> None:
         stable = name == self.scope.stable

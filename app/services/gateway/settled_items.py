@@ -2,7 +2,7 @@
 
 import secrets
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Final
@@ -134,14 +134,17 @@ def parted(items: Sequence[Any], kept: SettledItems | None, terms: bytes | None)
     return part
 
 
-def terms_of(steps: Sequence[Step], policy_version: int) -> bytes | None:
-    """Return what settled items depend on beside themselves; None if ``steps`` read more than one item at a time."""
+def terms_of(steps: Sequence[Step], policy_version: int, shared: Collection[Place] = ()) -> bytes | None:
+    """Return what settled items depend on beside themselves; None if ``steps`` read more than one item at a time.
+
+    ``shared`` are places of handles that another scope gives them.
+    """
     names = tuple(step.name for step in steps)
     if names not in {_ALONE, _ALONE[:1]} or any(
         getattr(step, "on_error", "fail") != "fail" for step in steps
     ):
         return None
-    return dumps([policy_version, *([step.name, step.arguments] for step in steps)])
+    return dumps([policy_version, *([step.name, step.arguments] for step in steps), *sorted(shared)])
 
 
 def text_of(item: Any) -> str | None:
