@@ -7,8 +7,9 @@ import zlib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from app.core.content.context import Context, PendingConceal
+from app.core.content.context import Context
 from app.core.content.handles import Handle, Original
+from app.core.content.text_edits import PendingConceal
 from app.core.contracts.engines import (
     Candidate,
     Detection,

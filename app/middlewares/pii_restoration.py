@@ -4,10 +4,11 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from app.core.content.context import Context, Edit, Reveal
+from app.core.content.context import Context
 from app.core.content.handles import HANDLES_LEFT, Handle, count_handles, find_handles
 from app.core.content.leaf_positions import judged_handles
 from app.core.content.leaves import REPORTED_PLACES, LeafPlace
+from app.core.content.text_edits import Edit, Reveal
 from app.core.contracts.middleware import Arguments, Middleware, Outcome, ScopeName, VaultOptions
 from app.core.errors import InvalidArgumentsError
 from app.core.offload import off_loop

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+from app.core.content.context import drop_logprobs
 from app.core.content.hook_items import ResultParts, free_items, free_value
 from app.core.content.payload_parts import (
     Items,
@@ -23,7 +24,6 @@ from app.core.content.payload_parts import (
     writes_member,
 )
 from app.core.content.shapes.definitions import REQUEST_TYPE
-from app.core.content.text_edits import drop_logprobs
 from app.core.errors import InternalError, InvalidArgumentsError
 
 _RESULT_KINDS: Final[Mapping[str, str]] = {

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.core.content.text_edits import drop_logprobs
+from app.core.content.context import drop_logprobs
 
 Items = list[Any]
 WriteBack = Callable[[Items, dict[str, Any]], None]

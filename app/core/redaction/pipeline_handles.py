@@ -10,10 +10,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from app.core.content.context import Context, Edit, PendingConceal
+from app.core.content.context import Context
 from app.core.content.handles import LITERAL, Handle, HandleMatch, Original, find_handles, json_escaped
 from app.core.content.leaves import REPORTED_PLACES, Leaf, LeafPlace
-from app.core.content.text_edits import RawEdit
+from app.core.content.text_edits import Edit, PendingConceal, RawEdit
 
 _Path = tuple[str | int, ...]
 _ORDINALS_OUT_OF_REACH: Final = 10**8

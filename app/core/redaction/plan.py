@@ -7,8 +7,9 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, StringConstraints
 
-from app.core.content.context import Context, Edit, Mask
+from app.core.content.context import Context
 from app.core.content.leaves import REPORTED_PLACES, Leaf, LeafPlace
+from app.core.content.text_edits import Edit, Mask
 from app.core.contracts.engines import Span
 from app.core.contracts.middleware import ScopeName, VaultOptions
 from app.core.contracts.unscanned import ScanningArguments, unscanned_metadata

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from app.core.content.context import Conceal, Edit
 from app.core.content.handles import LITERAL, Handle, HandleMatch, find_handles
 from app.core.content.json_text import MAX_LITERALS, is_json_text
 from app.core.content.leaves import Leaf
+from app.core.content.text_edits import Conceal, Edit
 from app.core.contracts.engines import Span
 
 HandlesInText = Literal["escape", "keep", "leave"]

@@ -7,8 +7,9 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, StringConstraints
 
-from app.core.content.context import Context, Edit
+from app.core.content.context import Context
 from app.core.content.leaves import Leaf
+from app.core.content.text_edits import Edit
 from app.core.contracts.engines import Claim, EngineReport, Engines
 from app.core.contracts.grounding import RULES, AnswerFinding, CheckOptions
 from app.core.contracts.middleware import Arguments, Middleware, Outcome

@@ -7,9 +7,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from app.core.content.context import Context, Edit
+from app.core.content.context import Context
 from app.core.content.leaves import Leaf, LeafPlace
 from app.core.content.sanitizing import sanitized
+from app.core.content.text_edits import Edit
 from app.core.contracts.engines import EngineReport, Engines, InjectionFinding, InjectionJudgement
 from app.core.contracts.middleware import Middleware, Outcome
 from app.core.contracts.unscanned import ScanningArguments, unscanned_metadata

@@ -6,8 +6,9 @@ from typing import Any, Protocol
 
 from app.core.access import Caller, Role
 from app.core.audit import OUTCOME_OK, AuditEvent
-from app.core.content.context import Context, PendingConceal, PendingMask
+from app.core.content.context import Context
 from app.core.content.handles import HANDLES_LEFT, Handle, Original, count_handles
+from app.core.content.text_edits import PendingConceal, PendingMask
 from app.core.contracts.engines import EngineReport, Masker
 from app.core.contracts.middleware import Outcome, VaultOptions
 from app.core.contracts.policy import Policy, SecretPolicy

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.core.content.context import Conceal, Context, Edit
+from app.core.content.context import Context
 from app.core.content.handles import Handle
 from app.core.content.leaves import REPORTED_PLACES, LeafPlace
+from app.core.content.text_edits import Conceal, Edit
 from app.core.errors import InvalidArgumentsError, TooLargeError
 from app.core.strictjson import dumps, loads
 from tests.sampling import examples

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from app.core.content.context import Context, Edit
+from app.core.content.context import Context
 from app.core.content.intercepted import InterceptedPayload, tool_name
 from app.core.content.leaves import LeafPlace
+from app.core.content.text_edits import Edit
 from app.core.errors import InvalidArgumentsError
 
 BLOCK = {"type": "text", "text": "Jane", "_meta": {"x": 1}}

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from app.core.content.context import Conceal, Context, Edit
+from app.core.content.context import Context
 from app.core.content.leaves import REPORTED_PLACES, LeafPlace
+from app.core.content.text_edits import Conceal, Edit
 
 WHO = "jane.smith@example.com"
 

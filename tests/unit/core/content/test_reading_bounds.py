@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from app.core.content.context import Context, Edit
+from app.core.content.context import Context
+from app.core.content.text_edits import Edit
 from app.core.errors import TooLargeError
 
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from app.core.content.context import Context, Edit
+from app.core.content.context import Context
 from app.core.content.leaves import REPORTED_PLACES, LeafPlace
+from app.core.content.text_edits import Edit
 from app.core.errors import InvalidArgumentsError, UnscannableContentError
 from tests.context_shapes_parts import SHAPES
 from tests.planting import Planter, decoded_everywhere

@@ -6,8 +6,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.core.content.context import Conceal, Context, Edit, Reveal
+from app.core.content.context import Context
 from app.core.content.handles import Handle, Original, find_handles, restore_text
+from app.core.content.text_edits import Conceal, Edit, Reveal
 from app.core.contracts.engines import DetectionOptions
 from app.core.redaction.pipeline_handles import Additions, PipelineHandles
 from app.core.redaction.redaction import conceal_edits

@@ -1,7 +1,8 @@
 """Where provisional handles begin to count, and which of them stand in a text."""
 
-from app.core.content.context import Conceal, Context, Edit
+from app.core.content.context import Context
 from app.core.content.handles import Handle, Original
+from app.core.content.text_edits import Conceal, Edit
 from app.core.redaction.pipeline_handles import Additions, PipelineHandles
 
 

@@ -6,9 +6,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.core.content.context import Context, Edit, Reveal
+from app.core.content.context import Context
 from app.core.content.handles import find_handles
 from app.core.content.leaves import REPORTED_PLACES
+from app.core.content.text_edits import Edit, Reveal
 from app.core.contracts.engines import Span
 from app.core.redaction.redaction import conceal_edits
 from app.core.strictjson import dumps
