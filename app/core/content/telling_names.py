@@ -12,6 +12,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
+from app.core.content.cues.member_words import spelled_out
 from app.core.content.cues.reading import in_english
 
 _LONGEST_NAME: Final = 64
@@ -21,6 +22,8 @@ _SHORTEST_FOREIGN: Final = 4
 
 _CAMEL: Final = re.compile(r"(?<=[^\W_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _WORD: Final = re.compile(r"[^\W_]+")
+_COUNTED: Final = re.compile(r"\b([a-z]{3,})\d{1,2}\b")
+"""A word and the number of its member among several: ``phone1``."""
 _LETTERS: Final = str.maketrans({"ß": "ss", "ø": "o", "ı": "i", "đ": "d", "ł": "l", "æ": "ae"})
 
 _WORDS: Final[frozenset[str]] = frozenset(
@@ -226,24 +229,33 @@ def telling(name: str) -> str:
         return ""
     words = words_of(name)
     plain = _plain(words)
+    single = _COUNTED.sub(_uncounted, plain)
+    if single != plain:
+        plain = words = single
     if not all(char < "\u0250" for char in plain):
         return _foreign(name)
     parts = plain.split(" ")
     if not plain or len(parts) > _LONGEST_CUE:
         return ""
+    spelled = spelled_out(plain)
     tells = (
-        any(part in _WORDS or part.removesuffix("s") in _WORDS for part in parts)
+        spelled != plain
+        or any(part in _WORDS or part.removesuffix("s") in _WORDS for part in parts)
         or _COMPOUND.search(plain) is not None
         or _PHRASES.search(plain) is not None
         or _NAMES_OF_WORDS.search(plain) is not None
     )
     if tells:
-        return _SPELLINGS.get(plain, words)
+        return _SPELLINGS.get(plain, words) if spelled == plain else spelled
     if name.isascii() and len(plain) <= _SHORTEST_FOREIGN:
         return ""
     words = " ".join(_parted(name).lower().split())
     english = in_english(plain if name.isascii() else words)
     return "" if english in (plain, words) else words_of(english)
+
+
+def _uncounted(part: re.Match[str]) -> str:
+    return part[1] if part[0] not in _WORDS and part[1] in _WORDS else part[0]
 
 
 def _foreign(name: str) -> str:
