@@ -12,7 +12,7 @@ from app.core.access import Caller
 from app.core.contracts.policy import Limits
 from app.core.errors import InvalidArgumentsError
 from app.core.request import RequestInfo
-from app.edge.facts import facts_of
+from app.edge.facts import RequestFacts, facts_of
 from app.services.access.access import AccessService
 from app.services.access.credentials import Authenticator
 from app.services.access.policies import PolicyService
@@ -100,12 +100,15 @@ async def authenticated(
     request: Request, credential: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]
 ) -> Caller:
     """Turn the bearer key into the caller, or refuse; where a body was read, the edge has done it already."""
-    services = services_of(request)
+    bearer = credential.credentials if credential is not None else None
     facts = facts_of(request.scope)
-    caller = facts.caller
-    if caller is None:
-        bearer = credential.credentials if credential is not None else None
-        caller = await services.authenticator.authenticate(bearer, facts.address)
+    return facts.caller or await admitted(services_of(request), facts, bearer)
+
+
+async def admitted(services: RouteServices, facts: RequestFacts, key: str | None) -> Caller:
+    """Return who presents ``key``, for the end user whom the request names, and note it in the request's record."""
+    caller = await services.authenticator.authenticate(key, facts.address)
+    caller = await services.authenticator.acting(caller, facts.end_users, facts.info(math.inf))
     facts.admit(caller)
     return caller
 

@@ -16,20 +16,19 @@ from fastapi import APIRouter
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from app.api.auth import RouteServices
+from app.api.auth import RouteServices, admitted
 from app.api.credentials import foreign_key, own_key
-from app.core.access import Caller, Role
+from app.core.access import Role
 from app.core.errors import InternalError, InvalidRequestError, ServiceError
 from app.core.gateway.kinds import KINDS, NotCoveredError, ProviderError, ProviderKind
 from app.edge.facts import RequestFacts, facts_of
 from app.edge.limits import needs
 from app.edge.observability import log_bug
 from app.edge.problems import error_headers, internal_error
-from app.edge.surfaces import ForeignRefusal, ForeignSurface, RawHeaders
+from app.edge.surfaces import ForeignRefusal, ForeignSurface
 from app.services.gateway.door_requests import DoorRequest
 
 _METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
-_USER: Final = "x-sluice-user"
 _SCOPE: Final = "x-sluice-scope"
 _MOST_FIELDS: Final = 200
 
@@ -78,7 +77,7 @@ class ProviderDoor:
         upgrade = named.get("upgrade", "").lower() == "websocket"
         operation = self.kind.find(scope["method"], path, upgrade=upgrade)
         services = cast("RouteServices", scope["app"].state.route_services)
-        caller = await _caller(services, facts, scope["headers"])
+        caller = facts.caller or await admitted(services, facts, own_key(scope["headers"]))
         incoming = DoorRequest(
             kind=self.kind,
             operation=operation,
@@ -88,7 +87,6 @@ class ProviderDoor:
             body=facts.body or b"",
             value=facts.json,
             caller_key=foreign_key(scope["headers"]),
-            end_user=named.get(_USER),
             scope=named.get(_SCOPE),
         )
         async with services.gateway.answered(caller, incoming, facts.info(math.inf)) as reply:
@@ -134,15 +132,6 @@ async def _gone(receive: Receive) -> None:
     """Return once the client has closed its connection."""
     while (await receive())["type"] != "http.disconnect":
         pass
-
-
-async def _caller(services: RouteServices, facts: RequestFacts, headers: RawHeaders) -> Caller:
-    """Return who asks; where a body was read, the edge knows that already."""
-    caller = facts.caller
-    if caller is None:
-        caller = await services.authenticator.authenticate(own_key(headers), facts.address)
-    facts.admit(caller)
-    return caller
 
 
 def _query(scope: Scope) -> list[tuple[str, str]]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.api.auth import EdgeRoute, info_of, services_of
+from app.api.auth import EdgeRoute, admitted, info_of, services_of
 from app.api.credentials import own_key
 from app.core.access import Role
 from app.core.errors import BlockedByPolicyError, InvalidArgumentsError, ServiceError, UnscannableContentError
@@ -39,10 +39,7 @@ async def check_texts(request: Request) -> Response:
     The key comes in `x-api-key`. Where the policy refuses, the action is BLOCKED.
     """
     services, info, facts = services_of(request), info_of(request), facts_of(request.scope)
-    caller = facts.caller
-    if caller is None:
-        caller = await services.authenticator.authenticate(own_key(request.headers.raw), facts.address)
-    facts.admit(caller)
+    caller = facts.caller or await admitted(services, facts, own_key(request.headers.raw))
     call = _LitellmCall.read(facts.json)
     guardrail = GuardrailService(services.invoke, services.gateway.seen)
     try:

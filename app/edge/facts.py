@@ -1,8 +1,8 @@
 """What is known of one request: the guard begins the record, and whoever serves the request reads and completes it."""
 
 import re
-from collections.abc import MutableMapping
-from dataclasses import dataclass
+from collections.abc import MutableMapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from app.core.access import Caller
@@ -18,6 +18,7 @@ GROUP_PATH: Final = "/mcp/groups/"
 """What stands before the name of a group in the address of its endpoint."""
 
 _KEY: Final = "sluice.request"
+_END_USER: Final = b"x-sluice-user"
 _TRACEPARENT = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 
 
@@ -26,16 +27,18 @@ class RequestFacts:
     """One request: what it brought, and what the logs, metrics and traces say of it in the end.
 
     ``request_id`` is always our own; ``client_request_id`` is what the caller sent, if it is a sane one. ``address`` is
-    the peer's. ``is_mcp`` says whether an MCP endpoint has this path: the one of all methods, the one of a ``group``,
-    or the one that has interceptors and nothing else. ``caller`` is there once the guard has checked the credential,
-    ``body`` are the bytes that it read then, None where it read none; ``json`` is their value, ``bytes_in`` their
-    number. ``tenant``, ``key_id``, ``middleware`` and ``error_code`` are set by who finds them out.
+    the peer's, ``end_users`` the values of the header X-Sluice-User. ``is_mcp`` says whether an MCP endpoint has this
+    path: the one of all methods, the one of a ``group``, or the one that has interceptors and nothing else. ``caller``
+    is there once the guard has checked the credential, ``body`` are the bytes that it read then, None where it read
+    none; ``json`` is their value, ``bytes_in`` their number. ``tenant``, ``key_id``, ``middleware`` and ``error_code``
+    are set by who finds them out.
     """
 
     request_id: str
     client_request_id: str | None = None
     traceparent: str | None = None
     address: str | None = None
+    end_users: Sequence[bytes] = field(default=(), repr=False)
     path: str = ""
     is_mcp: bool = False
     group: str | None = None
@@ -79,11 +82,14 @@ def facts_of(scope: MutableMapping[str, Any]) -> RequestFacts:
 
 def _begun(scope: MutableMapping[str, Any]) -> RequestFacts:
     wanted = trace = ""
+    end_users: list[bytes] = []
     for name, value in scope["headers"]:
         if name == b"x-request-id":
             wanted = value.decode("latin-1")
         elif name == b"traceparent":
             trace = value.decode("latin-1")
+        elif name == _END_USER:
+            end_users.append(value)
     client, path = scope.get("client"), scope["path"]
     group = path.removeprefix(GROUP_PATH) if path.startswith(GROUP_PATH) else None
     return RequestFacts(
@@ -91,6 +97,7 @@ def _begun(scope: MutableMapping[str, Any]) -> RequestFacts:
         client_request_id=wanted if wanted and is_client_request_id(wanted) else None,
         traceparent=trace if _TRACEPARENT.fullmatch(trace) else None,
         address=client[0] if client else None,
+        end_users=end_users,
         path=path,
         is_mcp=group is not None or path in {MCP_PATH, INTERCEPTORS_PATH},
         group=group,

@@ -211,6 +211,8 @@ class EdgeGuard:
             surface = self._surface_at(facts.path)
             key = headers.bearer if surface is None else surface.credential(scope["headers"])
             caller = await gate.authenticate(key, facts.address)
+            if facts.end_users:
+                caller = await gate.acting(caller, facts.end_users, facts.info(math.inf))
             facts.admit(caller)
             if needed is not None and caller.roles.isdisjoint(needed.roles):
                 await gate.refuse(caller, needed.roles, needed.action, facts.info(math.inf))

@@ -1,6 +1,6 @@
 """What the guard asks and hands requests to, once the process has started."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -18,6 +18,10 @@ class CallerGate(Protocol):
 
     async def authenticate(self, bearer: str | None, address: str | None) -> Caller:
         """Return who presents this key from this address, or raise UnauthenticatedError."""
+        ...
+
+    async def acting(self, caller: Caller, names: Sequence[bytes], request: RequestInfo) -> Caller:
+        """Return the caller, for the end user whom the values of X-Sluice-User name, or raise what refuses them."""
         ...
 
     async def refuse(

@@ -275,3 +275,57 @@ def events(service: Service, **filters: Any) -> list[dict[str, Any]]:
     answer = service.http.get("/api/v1/audit/events", params={"limit": 1000, **filters})
     found: list[dict[str, Any]] = json.loads(answer.text)["items"]
     return found
+
+
+DELEGATED: list[tuple[str, str, dict[str, str], Any]] = [
+    ("GET", "/api/v1/middleware", {}, None),
+    (
+        "POST",
+        "/api/v1/middleware/timestamp_injector/invoke",
+        {},
+        {"context": [{"type": "text", "text": "a"}]},
+    ),
+    ("POST", "/mcp", {}, INITIALIZE),
+    ("POST", "/mcp", MODERN, DISCOVER),
+    ("POST", "/mcp/interceptors", {}, INITIALIZE),
+    ("POST", "/mcp/groups/any", MODERN, DISCOVER),
+    ("GET", "/openai/v1/models", {}, None),
+    ("GET", "/mcp", {"mcp-session-id": "none", "accept": "text/event-stream"}, None),
+]
+
+
+@pytest.mark.parametrize(
+    "door", DELEGATED, ids=lambda door: f"{door[0]} {door[1]} {door[2].get('mcp-protocol-version', '')}"
+)
+def test_only_a_delegate_names_an_end_user_at_any_door(
+    service: Service, door: tuple[str, str, dict[str, str], Any]
+) -> None:
+    method, path, own, body = door
+
+    def status(key: str, *users: bytes) -> tuple[int, str]:
+        headers = [(name.encode(), value.encode()) for name, value in own.items()]
+        headers += [
+            (b"authorization", f"Bearer {key}".encode()),
+            *((b"x-sluice-user", user) for user in users),
+        ]
+        answer = service.http.request(method, path, json=body, headers=headers)
+        assert "gr\u00e4fin" not in answer.text
+        return answer.status_code, answer.text
+
+    plain, delegate = minted(service, "invoker", "restorer"), minted(service, "invoker", "delegate")
+    user = "gr\u00e4fin ".encode() + b"x" * 249
+    without = status(plain)[0]
+    assert without not in {400, 401, 403}
+    before = len(events(service, action="access.delegate"))
+    refused, text = status(plain, user)
+    assert (refused, "delegate" in text) == (403, True)
+    assert status(str(ApiKey.generate()), user)[0] == 401
+    assert status(delegate, user)[0] == without
+    assert status(delegate)[0] == without
+    for wrong in ((b"",), (user + b"x",), (b"a\xff",), ("a\u2028b".encode(),), (b"a", b"a")):
+        assert status(delegate, *wrong)[0] == 400, wrong
+    refusals = events(service, action="access.delegate")
+    assert [(event["outcome"], event["error_code"]) for event in refusals[: len(refusals) - before]] == [
+        *[("refused", "invalid_request")] * 5,
+        ("refused", "forbidden"),
+    ]

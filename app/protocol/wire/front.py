@@ -166,7 +166,11 @@ class Front:
 
     async def _serve(self, turn: _Turn) -> None:
         await self._check_edge(turn)
-        caller = turn.facts.caller or await self._caller(turn)
+        caller = turn.facts.caller
+        if caller is None:
+            caller = await self.authenticator.acting(
+                await self._caller(turn), turn.facts.end_users, turn.info
+            )
         exchange = Exchange(caller, turn.info, self.sessions.service, turn.facts)
         turn.scope |= {SCOPE_KEY: exchange}
         turn.facts.admit(caller)

@@ -37,10 +37,7 @@ class ProcessSessions:
     def find(self, caller: Caller, sdk_id: str) -> ProcessSession:
         """Return the caller's session or refuse: unknown, ended and another caller's look the same."""
         session = self._by_id.get(sdk_id)
-        if session is None or (session.caller.tenant, session.caller.key_id) != (
-            caller.tenant,
-            caller.key_id,
-        ):
+        if session is None or _owner(session.caller) != _owner(caller):
             raise no_session()
         return session
 
@@ -129,6 +126,10 @@ class ProcessSessions:
             await process_session.links.close()
         with suppress(NotFoundError, ServiceError):
             await self._virtual.service.end(process_session.caller, process_session.session_id)
+
+
+def _owner(caller: Caller) -> tuple[str, str, str | None]:
+    return caller.tenant, caller.key_id, caller.end_user
 
 
 async def roots_changed(context: Context, _params: Any) -> None:

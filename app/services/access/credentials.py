@@ -2,14 +2,19 @@
 
 import asyncio
 import hmac
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final
 
 from app.core.access import ApiKey, Caller, Role
-from app.core.errors import InvalidArgumentsError, StoreUnavailableError, UnauthenticatedError
+from app.core.errors import (
+    InvalidArgumentsError,
+    InvalidRequestError,
+    StoreUnavailableError,
+    UnauthenticatedError,
+)
 from app.core.events import Changed
 from app.core.request import RequestInfo
 from app.services.audit.audit import AuditService
@@ -23,6 +28,7 @@ TENANT_CHANGED: Final = "tenant"
 
 MAX_NAME: Final = 200
 MAX_CIDRS: Final = 100
+LONGEST_END_USER: Final = 256
 _STALE_S: Final = 5.0
 _CACHED_KEYS: Final = 10_000
 _MAX_LOOKUPS: Final = 4
@@ -137,6 +143,17 @@ class Authenticator:
             raise _refusal()
         return caller
 
+    async def acting(self, caller: Caller, names: Sequence[bytes], request: RequestInfo) -> Caller:
+        """Return the caller, for the end user whom ``names`` name: the values of the request's header X-Sluice-User.
+
+        Raises ForbiddenError without the role delegate, InvalidRequestError for what is no name; both are on record.
+        """
+        if not names:
+            return caller
+        async with self.audit.refusals(caller, "access.delegate", request):
+            caller.require(Role.DELEGATE)
+            return replace(caller, end_user=_end_user(names))
+
     async def refuse(
         self, caller: Caller, roles: Collection[Role], action: str, request: RequestInfo
     ) -> None:
@@ -202,6 +219,16 @@ def checked_expiry(expires: datetime | None, moment: datetime) -> datetime | Non
             "A key must end in the future, at a time with a time zone.", details={"pointer": "/expires"}
         )
     return expires
+
+
+def _end_user(names: Sequence[bytes]) -> str:
+    name = names[0].strip(b" \t").decode("utf-8", "replace")
+    if len(names) > 1 or not 1 <= len(name) <= LONGEST_END_USER or not name.isprintable() or "\ufffd" in name:
+        raise InvalidRequestError(
+            f"X-Sluice-User must be sent once, with 1 to {LONGEST_END_USER} printable characters in UTF-8.",
+            details={"header": "X-Sluice-User"},
+        )
+    return name
 
 
 def _refusal() -> UnauthenticatedError:

@@ -1,18 +1,14 @@
 """A request as it came to a door: who sent it, what it holds, and what it says of its conversation."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import Any
 
-from app.core.access import Caller, Role
 from app.core.contracts.policy import Policy
-from app.core.errors import InvalidArgumentsError
 from app.core.gateway.kinds import Operation, ProviderKind
 from app.core.gateway.requests import GatewayRequest
 from app.core.offload import LIGHT, off_loop
 from app.services.gateway.scopes import ScopeHints, ScopeRules
-
-_LONGEST_USER: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +26,7 @@ class DoorRequest:
     body: bytes = field(default=b"", repr=False)
     value: Any = field(default=None, repr=False)
     caller_key: str | None = field(default=None, repr=False)
-    end_user: str | None = field(default=None, repr=False)
     scope: str | None = None
-
-
-def acting(caller: Caller, end_user: str | None) -> Caller:
-    """Return the caller, for the end user whom it names: a key with the role delegate may."""
-    if end_user is None:
-        return caller
-    caller.require(Role.DELEGATE)
-    if len(end_user) > _LONGEST_USER:
-        raise InvalidArgumentsError("X-Sluice-User names a user with at most 200 characters.")
-    return replace(caller, end_user=end_user)
 
 
 async def read(incoming: DoorRequest) -> GatewayRequest | None:

@@ -30,7 +30,7 @@ from app.core.offload import LIGHT, off_loop
 from app.core.request import RequestInfo
 from app.services.gateway.answer_checks import AnswerChecks, HeldStreams, checks_of, evidence_of
 from app.services.gateway.answers import AnswerRun, DoorAnswer, restoration_of, whole_answer
-from app.services.gateway.door_requests import DoorRequest, acting, hints, read, scope_rules
+from app.services.gateway.door_requests import DoorRequest, hints, read, scope_rules
 from app.services.gateway.model_lists import LISTS, ModelLists
 from app.services.gateway.opened_scopes import OpenedScopes
 from app.services.gateway.outbound import Outbound
@@ -128,7 +128,6 @@ class GatewayService:
         async with record.whole():
             caller.require(Role.INVOKER)
             check_head(incoming.headers, incoming.operation.path, incoming.query)
-            caller = record.caller = acting(caller, incoming.end_user)
             record.policy_version, policy = await self.invoke.policies.get(caller.tenant)
             lane = f"gateway {incoming.kind.name}"
             most = policy.gateway.in_flight
