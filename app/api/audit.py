@@ -7,7 +7,7 @@ from fastapi import Depends, Query
 from starlette.responses import Response, StreamingResponse
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
-from app.api.fields import Moment, Word
+from app.api.fields import EndUser, Moment, Word
 from app.core.audit import AUDIT_FILTERS
 from app.core.strictjson import dumps
 from app.services.audit.audit import MAX_PAGE, AuditQuery
@@ -27,6 +27,20 @@ _EVENT: Final[dict[str, Any]] = {
         "middleware": {"type": ["string", "null"]},
         "request_id": {"type": ["string", "null"]},
         "counts": {"type": "object", "additionalProperties": {"type": "integer"}},
+        "on_behalf_of": {
+            "type": ["string", "null"],
+            "description": "Keyed digest of the end user whom X-Sluice-User named.",
+        },
+        "key_name": {"type": ["string", "null"], "description": "What people call the key."},
+        "address_class": {"enum": ["loopback", "link-local", "private", "public", None]},
+        "decision": {
+            "enum": ["allow", "flag", "change", "block", None],
+            "description": "What became of content; null where the event is about none.",
+        },
+        "versions": {
+            "type": ["object", "null"],
+            "description": "Version of Sluice, and in `engines` of the engine of each middleware that has one.",
+        },
     },
 }
 _PAGE: Final = {
@@ -53,6 +67,7 @@ _KINDS: Final = {
     "time": Moment | None,
     "word": Word | None,
     "outcome": Literal["ok", "refused", "failed", "sent"] | None,
+    "user": EndUser | None,
 }
 
 

@@ -22,6 +22,7 @@ def in_range(moment: datetime) -> datetime:
 
 
 Word = Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+EndUser = Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f]*$")]
 Moment = Annotated[AwareDatetime, AfterValidator(in_range)]
 TenantName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")]
 KeyId = Annotated[str, Path(pattern=r"^[0-9a-f]{8}$", description="Id of an API key.", examples=["0123abcd"])]

@@ -46,6 +46,7 @@ _KINDS: Final = {
     "time": datetime | None,
     "word": str | None,
     "outcome": Literal["ok", "refused", "failed", "sent"] | None,
+    "user": str | None,
 }
 
 

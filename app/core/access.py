@@ -52,12 +52,14 @@ class Caller:
     """The authenticated party of one request; every service method takes it as its first argument.
 
     ``end_user`` is for whom it acts: the subject of a token, or the user whom a key with the role delegate names.
+    ``key_name`` is what people call the key, for records.
     """
 
     tenant: str
     key_id: str
     roles: frozenset[Role]
     end_user: str | None = field(default=None, repr=False)
+    key_name: str | None = field(default=None, repr=False, compare=False)
 
     def require(self, *roles: Role) -> None:
         """Raise ForbiddenError unless the caller has at least one of ``roles``."""

@@ -3,8 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 from uuid import UUID
+
+from app.core.addresses import AddressClass
+
+Decision = Literal["allow", "flag", "change", "block"]
+"""What became of content: it passed as it was, passed though a check spoke against it, was changed, or was refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,8 +17,11 @@ class AuditEvent:
     """One recorded action: keyed digests and counts, never content.
 
     ``scope_ref``, ``in_hmac`` and ``out_hmac`` are HMACs under the audit key (hex), so that an auditor can match
-    equal contexts and nobody else can guess them. ``counts`` maps entity labels to numbers. ``sealed`` is ciphertext,
-    present only if the tenant's policy requires that content is kept.
+    equal contexts and nobody else can guess them; so is ``on_behalf_of``, the end user for whom the actor asked.
+    ``key_name`` is what people call the actor's key, ``address_class`` the kind of address that it asked from.
+    ``decision`` says what became of content. ``counts`` maps entity labels to numbers. ``sealed`` is ciphertext,
+    present only if the tenant's policy requires that content is kept. ``versions`` says what decided: of ``sluice``,
+    and in ``engines`` of the engine of each middleware that has one; None in events of releases before them.
     """
 
     tenant: str
@@ -38,6 +46,11 @@ class AuditEvent:
     traceparent: str | None = None
     details: Mapping[str, str | int | bool] = field(default_factory=dict)
     sealed: bytes | None = None
+    on_behalf_of: str | None = None
+    key_name: str | None = None
+    address_class: AddressClass | None = None
+    decision: Decision | None = None
+    versions: Mapping[str, Any] | None = None
 
 
 class WriterNumber(NamedTuple):
@@ -75,7 +88,7 @@ class AuditFilter:
     """A filter of the audit log: the member of `AuditQuery` that it sets, what it holds, and its help text."""
 
     name: str
-    kind: Literal["time", "word", "outcome"]
+    kind: Literal["time", "word", "outcome", "user"]
     help: str
 
 
@@ -88,6 +101,8 @@ AUDIT_FILTERS: Final = (
     ),
     AuditFilter("until", "time", "Only events before this time."),
     AuditFilter("actor", "word", "Id of the API key that acted, or cli."),
+    AuditFilter("user", "user", "End user, as X-Sluice-User named them."),
+    AuditFilter("on_behalf_of", "word", "End user, as events show them: a keyed digest."),
     AuditFilter("middleware", "word", "Name of a middleware."),
     AuditFilter("action", "word", "Name of an action, such as middleware.invoke."),
     AuditFilter("outcome", "outcome", "Outcome of the action."),

@@ -81,6 +81,11 @@ def _number(name: str, *, nullable: bool = False) -> Column[int]:
     return Column(name, BigInteger, nullable=nullable)
 
 
+def _index_of_some(present: str, *columns: str) -> Index:  # of the rows that have ``present``
+    where = text(f"{present} IS NOT NULL")
+    return Index(None, *columns, postgresql_where=where, sqlite_where=where)
+
+
 def _document(name: str) -> Column[Any]:
     return Column(name, Document, nullable=False)
 
@@ -210,16 +215,16 @@ audit_event = Table(
     _number("policy_version", nullable=True),
     _text("error_code", nullable=True),
     *(_text(name, nullable=True) for name in ("scope_ref", "in_hmac", "out_hmac")),
-    _number("blocks"),
-    _number("bytes_in"),
-    _number("bytes_out"),
+    *(_number(name) for name in ("blocks", "bytes_in", "bytes_out")),
     _document("counts"),
     _number("duration_us"),
     _text("request_id", nullable=True),
     _text("traceparent", nullable=True),
     _document("details"),
     _blob("sealed", nullable=True),
-    # Rows from before the upgrade that numbers events have none of these.
+    # Rows from before the upgrades that brought them have none of these.
+    *(_text(name, nullable=True) for name in ("on_behalf_of", "key_name", "address_class", "decision")),
+    _optional_document("versions"),
     *(_text("writer", nullable=True), _number("writer_seq", nullable=True), _blob("leaf", nullable=True)),
     _blob("mac"),
     # The transaction that wrote the row; PostgreSQL sets it, and the sealer finds by it what is new.
@@ -229,14 +234,8 @@ audit_event = Table(
     Index(None, "tenant", "request_id"),
     *(Index(None, "tenant", name, "id") for name in ("actor", "action", "outcome")),
     *(Index(None, "tenant", name, "id") for name in ("middleware", "scope_ref", "at")),
-    Index(
-        None,
-        WRITTEN_BY,
-        "tenant",
-        "id",
-        postgresql_where=text(f"{WRITTEN_BY} IS NOT NULL"),
-        sqlite_where=text(f"{WRITTEN_BY} IS NOT NULL"),
-    ),
+    _index_of_some("on_behalf_of", "tenant", "on_behalf_of", "id"),
+    _index_of_some(WRITTEN_BY, WRITTEN_BY, "tenant", "id"),
     postgresql_partition_by="RANGE (at)",
 )
 

@@ -62,7 +62,7 @@ def upgrade() -> None:
     op.execute(f"GRANT EXECUTE ON FUNCTION {SIGNATURE} TO {APP}")
     op.execute(OWNED)
     for name, (columns, where) in _indexes("postgresql").items():
-        _build(name, columns, where)
+        build(name, columns, where)
     op.execute(f"DROP INDEX IF EXISTS {OLD}")
 
 
@@ -70,7 +70,7 @@ def downgrade() -> None:
     postgresql = op.get_bind().dialect.name == "postgresql"
     if postgresql:
         op.execute(f"DROP FUNCTION IF EXISTS {SIGNATURE}")
-        _build(OLD, "tenant, scope_ref", "")
+        build(OLD, "tenant, scope_ref", "")
     else:
         op.create_index(OLD, "audit_event", ["tenant", "scope_ref"])
     for name in _indexes(op.get_bind().dialect.name):
@@ -83,7 +83,7 @@ def _indexes(dialect: str) -> dict[str, tuple[str, str]]:
     return made | {CLIENT: (f"tenant, {THEIRS[dialect]}, id", f" WHERE {THEIRS[dialect]} IS NOT NULL")}
 
 
-def _build(name: str, columns: str, where: str) -> None:
+def build(name: str, columns: str, where: str) -> None:
     """Build an index of the partitioned table: of each partition without blocking it, then of the whole."""
     definition = f"({columns}){where}"
     op.execute(f"CREATE INDEX IF NOT EXISTS {name} ON ONLY audit_event {definition}")

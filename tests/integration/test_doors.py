@@ -13,6 +13,7 @@ from uuid import UUID, uuid4
 import pytest
 from httpx2 import Client, Response
 
+from app import __version__
 from app.core.access import ApiKey
 from tests.integration.service import Service, running_service
 
@@ -329,3 +330,42 @@ def test_only_a_delegate_names_an_end_user_at_any_door(
         *[("refused", "invalid_request")] * 5,
         ("refused", "forbidden"),
     ]
+
+
+def test_an_event_says_for_whom_under_which_name_and_by_what_at_every_door(service: Service) -> None:
+    user = f"ada-{uuid4().hex}"
+    asked = {"name": f"desk-{uuid4().hex}", "roles": ["invoker", "delegate"]}
+    key = service.http.post("/api/v1/keys", json=asked).json()["key"]
+    params = {"name": "timestamp_injector", "context": ["Hello"]}
+    headers = {"authorization": f"Bearer {key}", "x-sluice-user": user}
+    rest = {"context": [{"type": "text", "text": "Hello"}]}
+    service.http.post("/api/v1/middleware/timestamp_injector/invoke", json=rest, headers=headers)
+    opened = service.http.post("/mcp", json=INITIALIZE, headers=headers)
+    called = {"jsonrpc": "2.0", "id": 2, "method": "middleware/invoke", "params": params}
+    handshake = {"mcp-session-id": opened.headers["mcp-session-id"], "mcp-protocol-version": "2025-11-25"}
+    modern = {**MODERN, "mcp-method": "middleware/invoke"}
+    stateless = {**called, "params": {**params, **DISCOVER["params"]}}  # type: ignore[dict-item]
+    answers = [
+        service.http.post("/mcp", json=called, headers={**headers, **handshake}),
+        service.http.post("/mcp", json=stateless, headers={**headers, **modern}),
+    ]
+    assert all("result" in answer.json() for answer in answers), [answer.text for answer in answers]
+    found = events(service, user=user, action="middleware.invoke")
+    assert len(found) == 3
+    assert {event["on_behalf_of"] for event in found} == {found[0]["on_behalf_of"]}
+    for event in found:
+        assert (event["key_name"], event["address_class"]) == (asked["name"], "loopback")
+        assert (event["decision"], event["versions"]) == ("change", {"sluice": __version__})
+    assert events(service, user=f"{user}x") == []
+    plain = minted(service, "invoker")
+    service.http.post(
+        "/api/v1/middleware/timestamp_injector/invoke",
+        json=rest,
+        headers={"authorization": f"Bearer {plain}"},
+    )
+    (nobody, *_) = events(service, action="middleware.invoke", limit=1)
+    assert (nobody["on_behalf_of"], nobody["key_name"]) == (None, None)
+    stored = b"".join(file.read_bytes() for file in service.directory.glob("sluice.db*"))
+    assert asked["name"].encode() in stored
+    assert user.encode() not in stored
+    assert user not in service.log.getvalue()

@@ -132,6 +132,9 @@ class EngineReport:
     version: str
     degraded: bool = False
 
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}"
+
 
 @dataclass(frozen=True, slots=True)
 class Embeddings:

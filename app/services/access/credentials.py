@@ -57,7 +57,7 @@ class KnownKey:
     def of(cls, stored: StoredKey) -> "KnownKey":
         """Prepare a stored key."""
         info = stored.info
-        caller = Caller(info.tenant, info.id, info.roles)
+        caller = Caller(info.tenant, info.id, info.roles, key_name=info.name)
         previous = info.roles if stored.previous_roles is None else stored.previous_roles
         return cls(
             caller=caller,

@@ -12,10 +12,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
+from app import __version__
 from app.core.access import Caller, Role
+from app.core.addresses import address_class
 from app.core.audit import CLIENT_REQUEST_ID, OUTCOME_OK, OUTCOME_REFUSED, AuditEvent
 from app.core.errors import (
     AuditUnavailableError,
@@ -51,13 +53,19 @@ _HORIZON_S = 10.0
 _HORIZON_STEP_S = 0.02
 _MAX_NAME = 200
 _CONTENT = b"content"
+_VERSIONS: Final = {"sluice": __version__}
+_END_USER: Final = b"end user\0"
 
 
 @dataclass(frozen=True, slots=True)
 class AuditQuery(AuditFilters):
-    """What an auditor asks for; ``scope`` is the name of a vault scope, which sets ``scope_ref``."""
+    """What an auditor asks for: ``scope`` is the name of a vault scope, which sets ``scope_ref``.
+
+    ``user`` is the name of an end user, which sets ``on_behalf_of``.
+    """
 
     scope: str | None = None
+    user: str | None = None
 
 
 def _now() -> datetime:
@@ -88,14 +96,18 @@ class AuditService:
         *,
         tenant: str | None = None,
         details: Mapping[str, Any] | None = None,
+        engines: Mapping[str, str] | None = None,
         **fields: Any,
     ) -> AuditEvent:
-        """Return an event with the current time; it enters the record of ``tenant`` (default: the caller's own)."""
-        about = dict(details or {})
+        """Return an event with the current time; it enters the record of ``tenant`` (default: the caller's own).
+
+        ``engines`` are name and version of the engine of each middleware that has one.
+        """
+        about, tenant = dict(details or {}), tenant or caller.tenant
         if request is not None and request.client_request_id is not None:
             about[CLIENT_REQUEST_ID] = request.client_request_id[:_MAX_NAME]
         return AuditEvent(
-            tenant=tenant or caller.tenant,
+            tenant=tenant,
             id=uuid7(),
             at=self.now(),
             actor=caller.key_id,
@@ -105,6 +117,10 @@ class AuditService:
             request_id=request.request_id[:_MAX_NAME] if request else None,
             traceparent=request.traceparent[:_MAX_NAME] if request and request.traceparent else None,
             details=about,
+            on_behalf_of=self.user_ref(tenant, caller.end_user) if caller.end_user is not None else None,
+            key_name=caller.key_name,
+            address_class=address_class(request.address) if request else None,
+            versions={**_VERSIONS, "engines": dict(engines)} if engines else _VERSIONS,
             **fields,
         )
 
@@ -115,6 +131,10 @@ class AuditService:
     def scope_ref(self, tenant: str, scope: str) -> str:
         """Return the keyed digest (hex) that stands for a vault scope in the tenant's record."""
         return self.digest(tenant, scope.encode("utf-8", "surrogatepass"))
+
+    def user_ref(self, tenant: str, user: str) -> str:
+        """Return the keyed digest (hex) that stands for an end user in the tenant's record."""
+        return self.digest(tenant, _END_USER + user.encode("utf-8", "surrogatepass"))
 
     async def seal(self, tenant: str, content: bytes) -> bytes:
         """Return ``content`` as ciphertext for an event's ``sealed``, if a policy requires to keep it."""
@@ -294,4 +314,11 @@ class AuditService:
                 details={"pointer": "/client_request_id"},
             )
         reference = self.scope_ref(tenant, query.scope) if query.scope is not None else None
-        return replace(query, scope_ref=reference)
+        if query.user is None:
+            return replace(query, scope_ref=reference)
+        user = self.user_ref(tenant, query.user)
+        if query.on_behalf_of not in (None, user):
+            raise InvalidArgumentsError(
+                "user and on_behalf_of name two end users: give one of them.", details={"pointer": "/user"}
+            )
+        return replace(query, scope_ref=reference, on_behalf_of=user)

@@ -87,6 +87,14 @@ def _stored_mapping(document: str) -> str:
     return _mapping(json.loads(document))
 
 
+def _versions(values: Mapping[str, object] | None) -> str:
+    return _NULL if values is None else _mapping(values)
+
+
+def _stored_versions(document: str | None) -> str:
+    return _NULL if document is None else _stored_mapping(document)
+
+
 _WORD: Final = (_word, _word)
 _TEXT: Final = (_text, _text)
 _NUMBER: Final = (_number, _number)
@@ -119,15 +127,25 @@ _MEMBERS: Final[Mapping[str, tuple[Encode, Encode]]] = {
 _WRITER: Final[Mapping[str, tuple[Encode, Encode]]] = {"writer": _WORD, "writer_seq": _NUMBER}
 
 
+IDENTITY: Final[Mapping[str, tuple[Encode, Encode]]] = {
+    "on_behalf_of": _TEXT,
+    "key_name": _WORD,
+    "address_class": _WORD,
+    "decision": _WORD,
+    "versions": (_versions, _stored_versions),
+}
+"""The members that no event had before the newest version."""
+
+
 class CanonicalForm:
     """One version of the form; ``columns`` are the names that a stored row has, in its order."""
 
-    def __init__(self, version: int, *, numbered: bool) -> None:
-        members = {**_MEMBERS, **(_WRITER if numbered else {})}
+    def __init__(self, version: int, *, numbered: bool, identified: bool = False) -> None:
+        members = {**_MEMBERS, **(IDENTITY if identified else {}), **(_WRITER if numbered else {})}
         names = sorted(members)
         template = [f'"{name}":%s' if name in members else f'"v":{version}' for name in sorted([*names, "v"])]
         self._template = f"{{{','.join(template)}}}"
-        own = [name for name in names if name in _MEMBERS]
+        own = [name for name in names if name not in _WRITER]
         self._event_values = attrgetter(*own)
         self._event_encoders = [members[name][0] for name in names]
         self._stored_encoders = [members[name][1] for name in names]

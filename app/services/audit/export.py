@@ -33,6 +33,11 @@ COLUMNS: Final = (
     "traceparent",
     "details",
     "content_kept",
+    "on_behalf_of",
+    "key_name",
+    "address_class",
+    "decision",
+    "versions",
 )
 _FORMULA_STARTS = (
     "=",
@@ -74,6 +79,11 @@ def described(event: AuditEvent) -> dict[str, Any]:
         "traceparent": event.traceparent,
         "details": dict(sorted(event.details.items())),
         "content_kept": event.sealed is not None,
+        "on_behalf_of": event.on_behalf_of,
+        "key_name": event.key_name,
+        "address_class": event.address_class,
+        "decision": event.decision,
+        "versions": dict(event.versions) if event.versions is not None else None,
     }
 
 

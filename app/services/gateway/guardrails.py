@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from app.core.access import Caller, Role
-from app.core.audit import OUTCOME_OK
+from app.core.audit import OUTCOME_OK, Decision
 from app.core.content.handles import Handle, Original, StreamScanner
 from app.core.content.shapes.definitions import REQUEST_TYPE
 from app.core.contracts.policy import Policy
@@ -73,7 +73,7 @@ class GuardrailService:
             changed = await self._redacted(caller, list(new.values()), scope, policy, version, info, until)
         became = dict(zip(new, changed, strict=True))
         if not new:
-            await self._record(caller, info, version, scope, _ACTION, {"unchanged": len(items)})
+            await self._record(caller, info, version, scope, _ACTION, {"unchanged": len(items)}, "allow")
         else:
             before = dict(zip(digests, raw, strict=True))
             after = {digest: dumps(item) for digest, item in became.items()}
@@ -141,7 +141,7 @@ class GuardrailService:
         certain = [_written(scan[0], originals) for scan in scans]
         rest = [_written(scan[1], originals) for scan in scans]
         if originals:
-            await self._record(caller, info, version, scope, _RESTORE, {"restored": len(originals)})
+            await self._record(caller, info, version, scope, _RESTORE, {"restored": len(originals)}, "change")
         return GuardrailTexts(
             texts=[begin + end for begin, end in zip(certain, rest, strict=True)],
             held_back=[len(end) for end in rest],
@@ -155,6 +155,7 @@ class GuardrailService:
         scope: str,
         action: str,
         counts: Mapping[str, int],
+        decision: Decision,
     ) -> None:
         audit = self.invoke.audit
         event = audit.new_event(
@@ -165,6 +166,7 @@ class GuardrailService:
             policy_version=version,
             scope_ref=audit.scope_ref(caller.tenant, scope),
             counts=dict(counts),
+            decision=decision,
         )
         await audit.record(event)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.core.access import Caller
-from app.core.audit import OUTCOME_FAILED, OUTCOME_OK, OUTCOME_REFUSED, OUTCOME_SENT
+from app.core.audit import OUTCOME_FAILED, OUTCOME_OK, OUTCOME_REFUSED, OUTCOME_SENT, Decision
 from app.core.errors import (
     AuditUnavailableError,
     InternalError,
@@ -21,8 +21,8 @@ from app.core.errors import (
 )
 from app.core.request import RequestInfo
 from app.services.audit.audit import AuditService
-from app.services.invoke.calls import blocked_by, flags_of
-from app.services.invoke.pipeline_steps import StepReport, audited
+from app.services.invoke.calls import block_of, blocked_by, flags_of, speaks_against
+from app.services.invoke.pipeline_steps import StepReport, audited, engines_of
 
 _REQUEST = "gateway.request"
 _RESTORE = "gateway.restore"
@@ -179,11 +179,23 @@ class GatewayRecord:
             bytes_in=bytes_in,
             bytes_out=bytes_out,
             counts=dict(counts),
+            decision=self._decision(details, counts, error_code),
+            engines=engines_of(self.steps),
             duration_us=(time.perf_counter_ns() - self.started_ns) // 1000,
             details={**about, **details},
         )
         await self.audit.record(event)
         self.audit.observe(self.findings)
+
+    def _decision(
+        self, details: Mapping[str, str | int | bool], counts: Mapping[str, int], error_code: str | None
+    ) -> Decision | None:
+        """Return what became of the content of a request or an answer; None where it ended for another reason."""
+        if error_code is not None:
+            return block_of(error_code)
+        if self.observed or speaks_against(details):
+            return "flag" if any(counts.values()) or not self.observed else "allow"
+        return "change" if any(counts.values()) else "allow"
 
 
 def _tokens(usage: Mapping[str, Any]) -> dict[str, int]:

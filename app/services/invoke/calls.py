@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from app.core.access import Caller
-from app.core.audit import OUTCOME_FAILED, OUTCOME_REFUSED, AuditEvent
+from app.core.audit import OUTCOME_FAILED, OUTCOME_REFUSED, AuditEvent, Decision
 from app.core.contracts.middleware import Arguments, Middleware
 from app.core.contracts.policy import Policy
 from app.core.errors import (
@@ -22,12 +22,14 @@ from app.core.errors import (
     RateLimitedError,
     ServiceError,
     StoreUnavailableError,
+    UnscannableContentError,
 )
 from app.core.request import RequestInfo
 from app.core.strictjson import dumps
 from app.services.audit.audit import AuditService
 
 _REMEMBERED_MODELS = 512
+_BLOCKS = frozenset({BlockedByPolicyError.code, UnscannableContentError.code})
 _UNRECORDED = (
     asyncio.CancelledError,
     # There is nowhere to record the call.
@@ -61,6 +63,8 @@ class MiddlewareCall:
     counts: Mapping[str, int] = field(default_factory=dict)
     details: Mapping[str, str | int | bool] = field(default_factory=dict)
     sealed: bytes | None = None
+    engines: dict[str, str] = field(default_factory=dict)
+    """Name and version of the engine of each middleware that has one."""
     authority: Caller | None = None
     about: Mapping[str, str] = field(default_factory=dict)
     """The surroundings of the call, for its record; names, never content."""
@@ -93,7 +97,15 @@ class MiddlewareCall:
             duration_us=(time.perf_counter_ns() - self.started_ns) // 1000,
             details={**self.about, **self.details},
             sealed=self.sealed,
+            decision=self._decision() if answered else None,
+            engines=self.engines,
         )
+
+    def _decision(self) -> Decision:
+        """Return what became of content that was answered."""
+        if self.output_json != self.input_json:
+            return "change"
+        return "flag" if speaks_against(self.details) else "allow"
 
     async def refused(self, error: BaseException) -> None:
         """Record that the call failed; if recording fails too, that error is raised instead of ``error``."""
@@ -104,7 +116,7 @@ class MiddlewareCall:
         if flags := flags_of(error):
             self.counts, self.details = flags
         event = self.event(OUTCOME_REFUSED if is_service_error else OUTCOME_FAILED)
-        await self.audit.record(replace(event, error_code=code))
+        await self.audit.record(replace(event, error_code=code, decision=block_of(code)))
         self.recorded()
         self.audit.observe(blocked_by(error))
 
@@ -112,6 +124,16 @@ class MiddlewareCall:
         """Add what was found to the metrics; call it once the event of this call is stored."""
         if self.counts:
             self.audit.observe(self.counts)
+
+
+def block_of(code: str | None) -> Decision | None:
+    """Return ``block`` for the code of an error that refuses content for what it is, else None."""
+    return "block" if code in _BLOCKS else None
+
+
+def speaks_against(details: Mapping[str, str | int | bool]) -> bool:
+    """Return whether a check among the details of an event would not have let the content pass."""
+    return any(allowed is False for name, allowed in details.items() if name.endswith("allow"))
 
 
 def flags_of(error: BaseException) -> tuple[Mapping[str, int], Mapping[str, str | int | bool]] | None:

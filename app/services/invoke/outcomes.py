@@ -18,7 +18,6 @@ from app.services.invoke.calls import MiddlewareCall
 from app.services.vault.vault import VaultReceipt, VaultWrite
 
 _HASH_KEY = b"key of the mode hash"
-_USER_KEY = b"end user\0"
 _USER_DIGITS = 32
 
 
@@ -66,6 +65,7 @@ class OutcomeRecorder:
         metadata = dict(outcome.metadata)
         if outcome.engine is not None:
             add_engine(metadata, outcome.engine)
+            call.engines[call.middleware or ""] = str(outcome.engine)
             if outcome.engine.degraded:
                 call.details = {**call.details, "degraded": True, "engine": outcome.engine.name}
         if outcome.keep_content and policy.audit_content:
@@ -99,8 +99,7 @@ class OutcomeRecorder:
 
     def _user_digest(self, tenant: str, user: str) -> str:
         """Return the pseudonym of an end user: the same in all scopes of a tenant, and safe as an id."""
-        digest = self.audit.digest(tenant, _USER_KEY + user.encode("utf-8", "surrogatepass"))
-        return f"user_{digest[:_USER_DIGITS]}"
+        return f"user_{self.audit.user_ref(tenant, user)[:_USER_DIGITS]}"
 
     async def kept(self, pending: Sequence[PendingConceal], scope: str | None, caller: Caller) -> set[Handle]:
         """Return the handles in the text that the scope knows, which stay as they are."""

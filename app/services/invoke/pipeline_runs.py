@@ -27,6 +27,7 @@ from app.services.invoke.pipeline_steps import (
     StepReport,
     audited,
     changes,
+    engines_of,
     failure_of,
     overall,
     ready,
@@ -85,6 +86,7 @@ class PipelineRun:
         finally:
             call.counts = dict(self.counts)
             call.details = {**call.details, **audited(self.reports)}
+            call.engines = engines_of(self.reports)
         result = await (self._dry_run_answer() if own.dry_run else self._store())
         if self.own_event:
             call.recorded()
@@ -119,7 +121,7 @@ class PipelineRun:
         until = self._end_of(ready_step)
         outcome = await self._invoke(ready_step, context, until)
         require_role(self.call.acting, outcome.vault)
-        metadata = dict(outcome.metadata)
+        metadata, report.engine = dict(outcome.metadata), outcome.engine
         if outcome.engine is not None:
             add_engine(metadata, outcome.engine)
         if outcome.context.skipped:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from app.core.contracts.engines import EngineReport
 from app.core.contracts.middleware import Middleware
 from app.core.contracts.pipelines import Pipeline, PipelineArguments, PipelineStep
 from app.core.contracts.policy import Policy
@@ -43,6 +44,7 @@ class StepReport:
     metadata: dict[str, Any] = field(default_factory=dict)
     details: Mapping[str, str | int | bool] = field(default_factory=dict)
     changes: dict[str, Any] | None = None
+    engine: EngineReport | None = None
 
     def shown(self) -> dict[str, Any]:
         """Return the report as it appears in metadata."""
@@ -133,6 +135,11 @@ def audited(reports: Iterable[StepReport]) -> dict[str, str | int | bool]:
             details[f"{at}_degraded"] = True
         details |= {f"{at}_{key}": value for key, value in report.details.items()}
     return details
+
+
+def engines_of(reports: Iterable[StepReport]) -> dict[str, str]:
+    """Return name and version of the engine of each step that has one, for an audit event."""
+    return {report.name: str(report.engine) for report in reports if report.engine is not None}
 
 
 def changes(before: Sequence[Any], after: Sequence[Any]) -> dict[str, Any]:

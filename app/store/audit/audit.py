@@ -27,7 +27,7 @@ _THEIRS = 1_000
 _MEMBERS = len(fields(AuditEvent))
 _EVIDENCE = 4
 """Columns behind an event's members: its writer and number, its leaf and its code."""
-_EQUAL = ("actor", "middleware", "action", "outcome", "scope_ref", "request_id")
+_EQUAL = ("actor", "on_behalf_of", "middleware", "action", "outcome", "scope_ref", "request_id")
 
 
 # Row-level security would keep PostgreSQL from using the index of this expression.
@@ -53,6 +53,7 @@ class AuditFilters:
     scope_ref: str | None = None
     request_id: str | None = None
     client_request_id: str | None = None
+    on_behalf_of: str | None = None
 
     def named(self) -> list[str]:
         """Return the names of the filters that are set."""

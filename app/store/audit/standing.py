@@ -6,18 +6,18 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Text, and_, case, cast, func, select
+from sqlalchemy import JSON, Text, and_, case, cast, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.store.audit.tables import log_leaf
 from app.store.bulk import fetch
-from app.store.tables import WRITTEN_BY, Document, audit_event
+from app.store.tables import WRITTEN_BY, audit_event
 
 _EVENT: Final = tuple(column.name for column in audit_event.columns if column.name != WRITTEN_BY)
 COLUMNS: Final = ("position", "event", "leaf_at", *_EVENT)
 """The position, the id of the event and when it happened, as the log has them; then the event as it is stored."""
 
-_DOCUMENTS: Final = tuple(column.name for column in audit_event.columns if column.type is Document)
+_DOCUMENTS: Final = tuple(column.name for column in audit_event.columns if isinstance(column.type, JSON))
 _HEADS: Final = (
     "SELECT size, position, root FROM log_entry WHERE tenant = {} AND position < {} "
     "AND (size, position) > ({}, {}) ORDER BY size, position LIMIT {}"

@@ -266,7 +266,9 @@ def audit_row(event: AuditEvent, number: WriterNumber, code: Code) -> tuple[Any,
         *(event.action, event.outcome, event.middleware, event.policy_version, event.error_code),
         *(event.scope_ref, event.in_hmac, event.out_hmac, event.blocks, event.bytes_in, event.bytes_out),
         *(_text(event.counts), event.duration_us, event.request_id, event.traceparent),
-        *(_text(event.details), event.sealed, *number, *code(event, number)),
+        *(_text(event.details), event.sealed, event.on_behalf_of, event.key_name, event.address_class),
+        *(event.decision, json.dumps(event.versions) if event.versions is not None else None),
+        *(*number, *code(event, number)),
     )
 
 

@@ -18,6 +18,8 @@ VALUES = {
     "since": "2026-11-20T00:00:00+00:00",
     "until": "2026-11-21T00:00:00+00:00",
     "actor": "0123abcd",
+    "user": "grace",
+    "on_behalf_of": "cd" * 32,
     "middleware": "timestamp_injector",
     "action": "middleware.invoke",
     "outcome": "refused",

@@ -41,13 +41,30 @@ FULL: dict[str, Any] = {
     "details": {"b": True, "a": "x\n\u007f", "c": False, "d": None, "e": 1.5, "f": ["y", {"h": 1, "g": 2}]},
     "sealed": b"\x01kept",
 }
+IDENTIFIED: dict[str, Any] = {
+    **FULL,
+    "on_behalf_of": "12" * 32,
+    "key_name": 'désk "1"',
+    "address_class": "private",
+    "decision": "change",
+    "versions": {"sluice": "0.2.0", "engines": {"m": "e 1", "a": "é"}},
+}
 NUMBER = WriterNumber("0011223344556677", 41)
+LATER = ("on_behalf_of", "key_name", "address_class", "decision", "versions")
+
+
+def version(event: AuditEvent, number: WriterNumber | None) -> int:
+    if any(getattr(event, name) is not None for name in LATER):
+        return 3
+    return 1 if number is None else 2
 
 
 def defined(event: AuditEvent, number: WriterNumber | None) -> bytes:
     """Return the form as the page on the audit log defines it."""
     members = {name: getattr(event, name) for name in AuditEvent.__slots__}
-    members["v"] = 1 if number is None else 2
+    members["v"] = version(event, number)
+    if members["v"] < 3:
+        members = {name: value for name, value in members.items() if name not in LATER}
     members["id"] = event.id.hex
     members["at"] = (event.at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
     members["roles"] = sorted(event.roles)
@@ -62,6 +79,7 @@ def stored(event: AuditEvent, number: WriterNumber | None, engine: str) -> dict[
     row = {name: getattr(event, name) for name in AuditEvent.__slots__}
     for name in ("counts", "details"):
         row[name] = json.dumps(row[name])
+    row["versions"] = None if event.versions is None else json.dumps(event.versions)
     row["roles"] = json.dumps(list(event.roles))
     row["writer"], row["writer_seq"] = number or (None, None)
     if engine == "sqlite":
@@ -72,7 +90,11 @@ def stored(event: AuditEvent, number: WriterNumber | None, engine: str) -> dict[
 
 @pytest.mark.parametrize("engine", ["sqlite", "postgresql"])
 @pytest.mark.parametrize("number", [None, NUMBER])
-@pytest.mark.parametrize("members", [PLAIN, FULL], ids=["plain", "full"])
+@pytest.mark.parametrize(
+    "members",
+    [PLAIN, FULL, IDENTIFIED, {**PLAIN, "decision": "block"}, {**PLAIN, "versions": {}}],
+    ids=["plain", "full", "identified", "added", "empty"],
+)
 def test_an_event_and_its_stored_row_have_the_form_that_is_defined(
     members: dict[str, Any], number: WriterNumber | None, engine: str
 ) -> None:
@@ -81,7 +103,7 @@ def test_an_event_and_its_stored_row_have_the_form_that_is_defined(
     assert payload(event, number) == expected
     row = stored(event, number, engine)
     leaf, signed = StoredLeaves(list(row))(list(row.values()))
-    assert leaf == (b"\x01" if number is None else b"\x02") + expected
+    assert leaf == bytes([version(event, number)]) + expected
     assert signed == (expected if number is None else None)
 
 
@@ -106,6 +128,9 @@ def test_an_event_and_its_stored_row_have_the_form_that_is_defined(
         ("id", "0193b2f07c1d7a539f0e3f6a2f1b8c12"),
         ("writer_seq", 42),
         ("writer_seq", "41"),
+        *[(name, "public") for name in LATER],
+        ("versions", "null"),
+        ("versions", "{}"),
     ],
 )
 def test_a_row_with_another_value_or_type_has_another_form_or_none(column: str, value: object) -> None:

@@ -1,0 +1,39 @@
+"""What records say of a client's address: of which kind it is, and of which network, never the address itself."""
+
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import Final, Literal
+
+AddressClass = Literal["loopback", "link-local", "private", "public"]
+
+_REMEMBERED: Final = 4096
+_NETWORK_BITS: Final = {4: 24, 6: 48}
+"""How much of an address names a network: what a provider gives to one site."""
+
+
+@lru_cache(_REMEMBERED)
+def address_class(address: str | None) -> AddressClass | None:
+    """Return the kind of an IP address; None where there is none, as on the command line."""
+    peer = _parsed(address)
+    if peer is None:
+        return None
+    if peer.is_loopback:
+        return "loopback"
+    if peer.is_link_local:
+        return "link-local"
+    return "private" if peer.is_private else "public"
+
+
+@lru_cache(_REMEMBERED)
+def network_of(address: str | None) -> str | None:
+    """Return the network of an IP address as text: a /24 of version 4, a /48 of version 6."""
+    peer = _parsed(address)
+    return None if peer is None else str(ip_network((peer, _NETWORK_BITS[peer.version]), strict=False))
+
+
+def _parsed(address: str | None) -> IPv4Address | IPv6Address | None:
+    try:
+        peer = ip_address((address or "").partition("%")[0])
+    except ValueError:
+        return None
+    return peer.ipv4_mapped or peer if isinstance(peer, IPv6Address) else peer
