@@ -36,6 +36,8 @@ class Job:
     run: Callable[[], Awaitable[object]]
     everywhere: bool = False
     """Each process runs it for itself."""
+    at_end: bool = False
+    """It runs once more when the process ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +52,13 @@ class Background:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Run the jobs while the body runs."""
-        async with meanwhile(self._run(), name="background"):
-            yield
+        try:
+            async with meanwhile(self._run(), name="background"):
+                yield
+        finally:
+            for job in self.jobs:
+                if job.at_end:
+                    await self.once(job)
 
     async def once(self, job: Job) -> bool:
         """Run a job now unless another process does; a failure is logged without content and not raised."""
@@ -124,6 +131,7 @@ def housekeeping(
         Job("embed-documents", _MINUTE_S, embed_documents),
         Job("forget-old-secrets", _MINUTE_S, forget_old_secrets),
         Job("settle-keys", _MINUTE_S, access.settle_keys),
+        Job("record-refusals", _MINUTE_S, access.authenticator.record_refused, everywhere=True, at_end=True),
         Job("seal-audit", _SEAL_S, sealer.seal),
         Job("anchor-checkpoints", _SEAL_S, anchor_checkpoints),
         Job("look-at-audit-log", _SEAL_S, look_at_log, everywhere=True),

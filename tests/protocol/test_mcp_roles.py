@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from app.core.access import DEFAULT_TENANT, Caller, Role
+from app.core.access import DEFAULT_TENANT, SYSTEM_TENANT, Caller, Role
 from app.services.access.access import HOST
 from app.services.audit.audit import AuditQuery
 from tests.protocol.mcp_service import KEY, service
@@ -14,6 +14,7 @@ from tests.protocol.mcp_wire import ACCEPT, HANDSHAKE, MODERN
 
 SERVED = {Role.INVOKER, Role.RESTORER, Role.OPERATOR}
 BROKEN = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/li'
+INSTALLATION = Caller(SYSTEM_TENANT, "00000000", frozenset({Role.AUDITOR}))
 AUDITOR = Caller(DEFAULT_TENANT, "00000000", frozenset({Role.AUDITOR}))
 
 
@@ -54,5 +55,9 @@ async def test_a_key_without_a_role_is_refused_before_its_body_is_parsed(tmp_pat
                 control = await http.post(url, content=BROKEN, headers=headers(revision, str(KEY)))
                 assert control.status_code == 400
         events = (await app.state.services.audit.query(AUDITOR, AuditQuery(action="mcp.request"))).items
+        await access.authenticator.record_refused()
+        asked = AuditQuery(action="access.authenticate")
+        (strangers,) = (await app.state.services.audit.query(INSTALLATION, asked)).items
+        assert (dict(strangers.counts), strangers.details["network"]) == ({"attempts": 2}, "127.0.0.0/24")
         assert {event.outcome for event in events} == {"refused"}
         assert len(events) == 2 * 2 * len(set(Role) - SERVED)

@@ -17,6 +17,7 @@ from app.core.errors import (
 )
 from app.core.events import Changed
 from app.core.request import RequestInfo
+from app.services.access.refused import Reason, RefusedCredentials
 from app.services.audit.audit import AuditService
 from app.services.caching import ShortMemory
 from app.store.access.access import StoredKey, find_key_with_tenant
@@ -93,6 +94,17 @@ class KnownKey:
         waits = self.pending_until is not None and moment < self.pending_until
         return self.caller if waits else self.settled_caller
 
+    def fault_of(self, key: ApiKey, moment: datetime) -> Reason:
+        """Return why `caller_of` knows no caller."""
+        secrets = [self.digest]
+        if self.previous_digest is not None and self.previous_expires is not None:
+            secrets += [self.previous_digest] if moment < self.previous_expires else []
+        if not any(hmac.compare_digest(key.digest, secret) for secret in secrets):
+            return "secret"
+        if self.ended:
+            return "ended"
+        return "expired" if self.expires is not None and moment >= self.expires else "address"
+
     def _allows_address(self, address: str | None) -> bool:
         if not self.networks:
             return True
@@ -122,6 +134,7 @@ class Authenticator:
     )
     # Limits lookups, so that a flood of invented keys cannot take every connection of the pool.
     lookups: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MAX_LOOKUPS))
+    refused: RefusedCredentials = field(default_factory=RefusedCredentials)
 
     async def authenticate(self, bearer: str | None, address: str | None) -> Caller:
         """Return the caller that presents ``bearer`` (the key alone) from the IP address ``address``.
@@ -133,15 +146,20 @@ class Authenticator:
             return self.anonymous
         key = ApiKey.parse(bearer) if bearer is not None else None
         if key is None:
-            raise _refusal()
+            raise self._refusal("malformed" if bearer else "missing", address)
         known_key = self.memory.peek(key.id) or await self.memory.get(key.id, self._look_up)
         if known_key is None:
             hmac.compare_digest(key.digest, _NO_DIGEST)
-            raise _refusal()
-        caller = known_key.caller_of(key, address, self.now())
+            raise self._refusal("unknown", address)
+        moment = self.now()
+        caller = known_key.caller_of(key, address, moment)
         if caller is None:
-            raise _refusal()
+            raise self._refusal(known_key.fault_of(key, moment), address, known_key.caller)
         return caller
+
+    async def record_refused(self) -> None:
+        """Put on record how many credentials this process refused since it last did."""
+        await self.refused.record(self.audit)
 
     async def acting(self, caller: Caller, names: Sequence[bytes], request: RequestInfo) -> Caller:
         """Return the caller, for the end user whom ``names`` name: the values of the request's header X-Sluice-User.
@@ -169,6 +187,13 @@ class Authenticator:
             self.memory.forget(changed.name)
         elif changed.kind in (KEYS_CHANGED, TENANT_CHANGED):
             self.memory.forget_where(lambda known_key: changed.tenant in (None, known_key.caller.tenant))
+
+    def _refusal(
+        self, reason: Reason, address: str | None, key: Caller | None = None
+    ) -> UnauthenticatedError:
+        """Count a refusal; the answer is the same for every reason."""
+        self.refused.note(reason, address, self.now(), key)
+        return UnauthenticatedError("A valid API key is needed: Authorization: Bearer slc_…")
 
     async def _look_up(self, key_id: str) -> KnownKey | None:
         try:
@@ -229,7 +254,3 @@ def _end_user(names: Sequence[bytes]) -> str:
             details={"header": "X-Sluice-User"},
         )
     return name
-
-
-def _refusal() -> UnauthenticatedError:
-    return UnauthenticatedError("A valid API key is needed: Authorization: Bearer slc_…")
