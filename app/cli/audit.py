@@ -1,6 +1,6 @@
 """``sluice audit``: read the audit log of a tenant on this host, and verify it."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
 from enum import StrEnum
 from functools import wraps
@@ -11,6 +11,7 @@ from uuid import UUID
 
 import typer
 
+from app.cli.pieces import once, write
 from app.cli.terminal import FAILED, USAGE, fail, note, show_json, show_lines, show_table
 from app.cli.times import moment
 from app.core.audit import AUDIT_FILTERS
@@ -150,7 +151,7 @@ def export(
     async def pieces(host: "Services") -> AsyncIterator[bytes]:
         return await host.audit.export(caller_for(tenant), filters, form.value)
 
-    _write(pieces, output)
+    write(pieces, output)
 
 
 @commands.command(
@@ -229,13 +230,9 @@ def checkpoint(
 
     async def pieces(host: "Services") -> AsyncIterator[bytes]:
         newest = await AuditLogService(host.audit).checkpoint(caller)
-        return _once(newest.note.encode())
+        return once(newest.note.encode())
 
-    _write(pieces, output)
-
-
-async def _once(piece: bytes) -> AsyncIterator[bytes]:
-    yield piece
+    write(pieces, output)
 
 
 @commands.command(
@@ -263,7 +260,7 @@ def prove(
         log = AuditLogService(host.audit)
         return await log.prove(caller_for(tenant), tenant, events or None, since=since, until=until)
 
-    _write(pieces, output)
+    write(pieces, output)
 
 
 @commands.command(
@@ -359,28 +356,3 @@ def _checkpoints_in(file: Path) -> list[str]:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not text"
         fail(f"The anchor {file} cannot be read: {reason}.", USAGE)
-
-
-def _write(pieces: "Callable[[Services], Awaitable[AsyncIterator[bytes]]]", output: Path | None) -> None:
-    """Write what comes to a new file, or to standard output."""
-    import sys
-
-    from app.cli.host import on_host
-
-    async def written(host: "Services") -> None:
-        coming = await pieces(host)
-        if output is None:
-            async for piece in coming:
-                sys.stdout.buffer.write(piece)
-            sys.stdout.buffer.flush()
-            return
-        try:
-            with output.open("xb") as file:
-                async for piece in coming:
-                    file.write(piece)
-        except FileExistsError:
-            fail(f"{output} already exists: choose another name.")
-        except OSError as error:
-            fail(f"{output} cannot be written: {error.strerror}.")
-
-    on_host(written)
