@@ -2,14 +2,18 @@
 
 from inspect import Parameter, Signature
 from typing import Annotated, Any, Final, Literal
+from uuid import UUID
 
-from fastapi import Depends, Query
+from fastapi import Depends, Path, Query
+from pydantic import ConfigDict, Field
 from starlette.responses import Response, StreamingResponse
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
-from app.api.fields import EndUser, Moment, Word
+from app.api.fields import Body, EndUser, Moment, Word
+from app.core.access import Role
 from app.core.audit import AUDIT_FILTERS
 from app.core.strictjson import dumps
+from app.edge.limits import needs
 from app.services.audit.audit import MAX_PAGE, AuditQuery
 from app.services.audit.export import described, moment_text
 
@@ -60,7 +64,30 @@ _PAGE: Final = {
     },
 }
 
+_KEPT: Final = {
+    "schema": {
+        "type": "object",
+        "required": ["id", "content"],
+        "properties": {
+            "id": {"type": "string", "format": "uuid", "description": "The event."},
+            "content": {"type": "array", "description": "The context, as it came in.", "items": {}},
+        },
+    },
+    "example": {
+        "id": "0193b2f0-7c1d-7a53-9f0e-3f6a2f1b8c11",
+        "content": [{"type": "text", "text": "Call Jane Smith."}],
+    },
+}
+
 router = new_router("/audit", "audit")
+
+
+class ReasonBody(Body):
+    """Why somebody opens what was kept."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"reason": "Complaint 2026-114"}]})
+
+    reason: str = Field(max_length=1000, description="3 to 500 printable characters. It is on record.")
 
 
 _KINDS: Final = {
@@ -142,3 +169,29 @@ async def export_audit_events(
     pieces = await services.audit.export(caller, query, form, info)
     headers = {"content-disposition": f'attachment; filename="audit.{form}"'}
     return StreamingResponse(pieces, media_type=_MEDIA_TYPES[form], headers=headers)
+
+
+@router.post(
+    "/events/{event}/content",
+    summary="Open the content that an event keeps",
+    response_class=Response,
+    responses={200: {"description": "The kept content.", "content": {"application/json": _KEPT}}},
+)
+@needs(Role.RESTORER, action="audit.content")
+async def open_kept_content(
+    event: Annotated[
+        UUID, Path(description="Id of an event.", examples=["0193b2f0-7c1d-7a53-9f0e-3f6a2f1b8c11"])
+    ],
+    body: ReasonBody,
+    caller: CallerDep,
+    services: ServicesDep,
+    info: InfoDep,
+) -> Response:
+    """Return what `audit_logging` kept where the policy has `audit_content`.
+
+    Needs the roles auditor and restorer together, and a reason; each opening is on record with it.
+    """
+    content = await services.audit.kept_content(caller, event, body.reason, info)
+    return Response(
+        b'{"id":"%b","content":%b}' % (str(event).encode(), content), media_type="application/json"
+    )

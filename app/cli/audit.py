@@ -264,6 +264,25 @@ def prove(
 
 
 @commands.command(
+    "content",
+    epilog="""Example:
+
+\b
+  sluice audit content 0193b2f0-7c1d-7a53-9f0e-3f6a2f1b8c11 --reason "Complaint 2026-114\"""",
+)
+def show_content(
+    event: Annotated[UUID, typer.Argument(help="Id of an event that keeps content.")],
+    reason: Annotated[str, typer.Option(help="Why; it is on record.")],
+    tenant: Tenant = "default",
+) -> None:
+    """Print the content that an event keeps sealed, as JSON. It is on record with the reason."""
+    from app.cli.host import caller_for, on_host
+
+    kept = on_host(lambda host: host.audit.kept_content(caller_for(tenant), event, reason))
+    print(kept.decode())
+
+
+@commands.command(
     epilog="""Examples:
 
 \b

@@ -29,6 +29,7 @@ from app.store.tables import audit_event
 from tests.factories import as_owner
 from tests.integration.access_setup import Replica, replica_on
 
+WHY = "a complaint"
 REQUEST = RequestInfo("req-1", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "127.0.0.1", 1e9)
 
 
@@ -168,11 +169,12 @@ async def test_kept_content_is_sealed_and_opened_for_an_auditor_who_may_restore(
     assert stored
     assert b"123-45" not in stored
     with pytest.raises(ForbiddenError):
-        await replica.audit.kept_content(caller, event.id)
+        await replica.audit.kept_content(caller, event.id, WHY)
     both = replace(caller, roles=frozenset({Role.AUDITOR, Role.RESTORER}))
-    assert await replica.audit.kept_content(both, event.id, REQUEST) == content
+    assert await replica.audit.kept_content(both, event.id, WHY, REQUEST) == content
     looks = await replica.events(caller.tenant, action="audit.content")
     assert [look.outcome for look in looks] == ["refused", "ok"]
+    assert dict(looks[-1].details) == {"event": str(event.id), "reason": WHY}
 
 
 async def test_kept_content_that_was_moved_to_another_event_is_not_opened(
@@ -192,8 +194,10 @@ async def test_kept_content_that_was_moved_to_another_event_is_not_opened(
     )
     both = replace(caller, roles=frozenset({Role.AUDITOR, Role.RESTORER}))
     with pytest.raises(InternalError):
-        await replica.audit.kept_content(both, first.id)
-    assert await replica.audit.kept_content(both, second.id) == b"Bob"
+        await replica.audit.kept_content(both, first.id, WHY)
+    assert await replica.audit.kept_content(both, second.id, WHY) == b"Bob"
+    looks = await replica.events(caller.tenant, action="audit.content")
+    assert [look.outcome for look in looks] == ["failed", "ok"]
 
 
 async def test_a_request_id_from_outside_is_cut_to_a_sensible_length(

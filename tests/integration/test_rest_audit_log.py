@@ -88,3 +88,33 @@ async def test_reading_proofs_is_on_record(rest: Rest) -> None:
     await rest.call("GET", "/api/v1/audit/proofs", roles=[Role.AUDITOR])
     page = await rest.call("GET", "/api/v1/audit/events?action=audit.prove", roles=[Role.AUDITOR])
     assert [event["outcome"] for event in page.json()["items"]] == ["ok"]
+
+
+async def test_kept_content_needs_two_roles_and_a_reason_and_is_on_record(rest: Rest) -> None:
+    await rest.put_policy({"audit_content": True})
+    kept = [{"type": "text", "text": "Ada Byron called."}]
+    await rest.invoke("audit_logging", kept, {"model": "m-1"}, roles=[Role.INVOKER])
+    page = await rest.call("GET", "/api/v1/audit/events?middleware=audit_logging", roles=[Role.AUDITOR])
+    (event,) = page.json()["items"]
+    path, both = f"/api/v1/audit/events/{event['id']}/content", [Role.AUDITOR, Role.RESTORER]
+    asked: list[tuple[list[Role], str, int]] = [
+        ([Role.AUDITOR], "complaint 7", 403),
+        ([Role.RESTORER], "complaint 7", 403),
+        (both, " ", 422),
+        (both, "a\nb\nc", 422),
+        (both, "x" * 501, 422),
+        (both, "complaint 7", 200),
+    ]
+    for roles, reason, status in asked:
+        answer = await rest.call("POST", path, {"reason": reason}, roles=roles)
+        assert answer.status_code == status, answer.text
+        assert ("Byron" in answer.text) == (status == 200)
+    assert answer.json() == {"id": event["id"], "content": kept}
+    other = path.replace(event["id"], "00000000-0000-0000-0000-000000000001")
+    assert (await rest.call("POST", other, {"reason": "complaint 7"}, roles=both)).status_code == 404
+    assert (await rest.call("POST", path, {}, roles=both)).status_code == 422
+    read = await rest.call("GET", "/api/v1/audit/events?action=audit.content", roles=[Role.AUDITOR])
+    looks = list(reversed(read.json()["items"]))
+    assert [look["outcome"] for look in looks] == ["refused"] * 5 + ["ok", "refused"]
+    assert looks[5]["details"] == {"event": event["id"], "reason": "complaint 7"}
+    assert "Byron" not in read.text

@@ -18,7 +18,7 @@ from uuid import UUID
 from app import __version__
 from app.core.access import Caller, Role
 from app.core.addresses import address_class
-from app.core.audit import CLIENT_REQUEST_ID, OUTCOME_OK, OUTCOME_REFUSED, AuditEvent
+from app.core.audit import CLIENT_REQUEST_ID, OUTCOME_FAILED, OUTCOME_OK, OUTCOME_REFUSED, AuditEvent
 from app.core.errors import (
     AuditUnavailableError,
     InternalError,
@@ -53,6 +53,9 @@ _HORIZON_S = 10.0
 _HORIZON_STEP_S = 0.02
 _MAX_NAME = 200
 _CONTENT = b"content"
+_OPEN: Final = "audit.content"
+_SHORTEST_REASON: Final = 3
+_LONGEST_REASON: Final = 500
 _VERSIONS: Final = {"sluice": __version__}
 _END_USER: Final = b"end user\0"
 
@@ -235,11 +238,18 @@ class AuditService:
         await self._horizon(caller.tenant)
         return self._pieces(caller.tenant, filters, form, event.id)
 
-    async def kept_content(self, caller: Caller, event_id: UUID, request: RequestInfo | None = None) -> bytes:
-        """Return the content that an event keeps sealed; needs both the roles auditor and restorer."""
-        async with self.refusals(caller, "audit.content", request):
+    async def kept_content(
+        self, caller: Caller, event_id: UUID, reason: str, request: RequestInfo | None = None
+    ) -> bytes:
+        """Return the content that an event keeps sealed; needs both the roles auditor and restorer, and a reason.
+
+        Nothing is opened that is not on record, with the reason.
+        """
+        details = {"event": str(event_id)}
+        async with self.refusals(caller, _OPEN, request, details=details):
             caller.require(Role.AUDITOR)
             caller.require(Role.RESTORER)
+            details["reason"] = _checked_reason(reason)
             async with self.database.transaction(caller.tenant, write=False) as tx:
                 stored = await find_event(tx, caller.tenant, event_id)
             if stored is None or stored.event.sealed is None:
@@ -252,12 +262,15 @@ class AuditService:
             content = None
         # The event's MAC shows whether the content was moved here from another event of the tenant.
         if content is None or not hmac.compare_digest(expected_mac(self.keys, stored), stored.mac):
-            raise InternalError(
-                "The kept content is not the content that this event was recorded with.",
-                details={"id": str(event_id)},
+            error = InternalError(
+                "The kept content is not the content that this event was recorded with.", details=details
             )
-        details = {"event": str(event_id)}
-        await self.record(self.new_event(caller, "audit.content", OUTCOME_OK, request, details=details))
+            failed = self.new_event(
+                caller, _OPEN, OUTCOME_FAILED, request, details=details, error_code=error.code
+            )
+            await self.record(failed)
+            raise error
+        await self.record(self.new_event(caller, _OPEN, OUTCOME_OK, request, details=details))
         return content
 
     async def _horizon(self, tenant: str) -> None:
@@ -322,3 +335,14 @@ class AuditService:
                 "user and on_behalf_of name two end users: give one of them.", details={"pointer": "/user"}
             )
         return replace(query, scope_ref=reference, on_behalf_of=user)
+
+
+def _checked_reason(reason: str) -> str:
+    """Return why somebody opens what was kept, or refuse what says nothing."""
+    stripped = reason.strip()
+    if not _SHORTEST_REASON <= len(stripped) <= _LONGEST_REASON or not stripped.isprintable():
+        raise InvalidArgumentsError(
+            f"Say why, in {_SHORTEST_REASON} to {_LONGEST_REASON} printable characters; it is on record.",
+            details={"pointer": "/reason"},
+        )
+    return stripped
