@@ -14,7 +14,7 @@ from app.services.access.access import AccessService
 from app.services.access.sessions import SessionService
 from app.services.audit.sealer import LogSealer
 from app.store.access.access import remove_old_secrets
-from app.store.audit.audit import make_partitions
+from app.store.audit.audit import drop_emptied_partitions, make_partitions
 from app.store.database import Database
 from app.store.locks import only_here
 
@@ -119,6 +119,8 @@ def housekeeping(
     async def prepare_months() -> None:
         async with database.system_transaction() as tx:
             await make_partitions(tx)
+        async with database.system_transaction(quiet=True) as tx:
+            await drop_emptied_partitions(tx)
 
     sealer = LogSealer.over(access.audit)
     return [

@@ -339,6 +339,7 @@ async def test_who_has_only_the_role_may_do_nothing_but_call_the_function(kept: 
             "UPDATE policy SET document = '{}'",
             "SET ROLE sluice_system",
             "SELECT sluice_make_audit_partitions(1)",
+            "SELECT sluice_drop_emptied_months()",
             "CREATE TABLE mine ()",
             "ALTER FUNCTION sluice_purge_audit COST 1",
         ):

@@ -190,6 +190,7 @@ async def test_a_tenant_does_not_stick_to_a_pooled_connection(filled_url: str) -
         "DROP TABLE entry",
         "ALTER TABLE entry DISABLE ROW LEVEL SECURITY",
         "SELECT sluice_make_audit_partitions(1)",
+        "SELECT sluice_drop_emptied_months()",
         "CREATE TABLE mine (x int)",
     ],
 )

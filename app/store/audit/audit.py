@@ -145,6 +145,16 @@ async def make_partitions(tx: AsyncConnection, months: int = 3) -> None:
         await tx.execute(text("SELECT sluice_make_audit_partitions(:months)"), {"months": months})
 
 
+async def drop_emptied_partitions(tx: AsyncConnection) -> int:
+    """Drop the record's partitions of months that are over and whose events are all deleted; return how many.
+
+    None is dropped while another transaction uses the record: the next try may.
+    """
+    if tx.dialect.name != "postgresql":
+        return 0
+    return int((await tx.execute(text("SELECT sluice_drop_emptied_months()"))).scalar_one())
+
+
 def _filtered(tenant: str, filters: AuditFilters) -> Select[Any]:
     """Return the query of a tenant's events, without the client's request id."""
     query = select(audit_event).where(audit_event.c.tenant == tenant)
