@@ -91,6 +91,23 @@ ALL: dict[str, Callable[[str], str]] = {
     "colour": lambda value: f"\x1b[31m{value[:3]}\x1b[1m{value[3:]}\x1b[0m",
     "bell": lambda value: f"{value[:5]}\x07{value[5:]}",
     "private use": lambda value: f"{value[:4]}\ue000{value[4:]}",
+    "soft hyphens in base64": lambda value: _encoded("\u00ad".join(value)),
+    "bell in base64": lambda value: _encoded(f"{value[:5]}\x07{value[5:]}"),
+    "colour in hexadecimal": lambda value: f"{value[:4]}\x1b[31m{value[4:]}".encode().hex(),
+    "zero width in spaced hexadecimal": lambda value: "\u200b".join(value).encode().hex(" "),
+    "umlaut in bytes of a program": lambda value: " ".join(
+        f"0x{byte:02x}" for byte in f"{value} für".encode()
+    ),
+    "byte order mark in decimal": lambda value: " ".join(map(str, f"\ufeff{value} ok".encode())),
+    "full width in a style sheet": lambda value: "".join(
+        f"\\{ord(sign) + 0xFEE0 if sign != ' ' else 32:x} " for sign in value
+    ),
+    "colour in percent": lambda value: "".join(
+        f"%{byte:02X}" for byte in f"{value[:4]}\x1b[1m{value[4:]}".encode()
+    ),
+    "soft hyphens in backslash x": lambda value: "".join(
+        f"\\x{byte:02x}" for byte in "\u00ad".join(value).encode()
+    ),
     "in Japanese": lambda value: f"番号{value}です",
     "in Arabic": lambda value: f"رقم{value}شكرا",
     "underscores around": lambda value: f"x_{value}_y",

@@ -5,11 +5,15 @@ their own.
 """
 
 import re
-from collections.abc import Iterator
+import sys
+import unicodedata
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Final
 
 from app.engines.views import gates
+from app.engines.views.controls import control_places
+from app.engines.views.encoded import is_text
 from app.engines.views.mapping import Substitution
 
 _NAMED: Final = re.compile(r"<?[Uu]\+(00[0-9A-Fa-f]{2}|(?<![A-Za-z0-9+/][Uu]\+)[1-9A-Fa-f]?[0-9A-Fa-f]{4})>?")
@@ -35,6 +39,8 @@ _OCTAL: Final = 3
 _DIGITS: Final = 6
 """As many digits in a row are a number."""
 _ASCII: Final = range(32, 127)
+_LAST_BYTE: Final = 255
+_SURROGATES: Final = range(0xD800, 0xE000)
 
 
 def codepoints(text: str) -> Iterator[Substitution]:
@@ -76,11 +82,41 @@ def _rows(text: str, row: re.Pattern[str], unit: re.Pattern[str], base: int) -> 
         units = [
             (match.start(), match.end(), int(match[1], base)) for match in unit.finditer(text, *run.span())
         ]
-        if units and all(number in _ASCII or number in (9, 10, 13) for _, _, number in units):
-            start, end, number = units[-1]
-            # The separator behind the row is no part of it.
-            last = start + len(text[start:end].rstrip(" ,;:-\t\r\n"))
-            yield list(_characters([*units[:-1], (start, last, number)]))
+        if not units:
+            continue
+        start, end, number = units[-1]
+        # The separator behind the row is no part of it.
+        last = start + len(text[start:end].rstrip(" ,;:-\t\r\n"))
+        units[-1] = start, last, number
+        if all(number in _ASCII or number in (9, 10, 13) for _, _, number in units):
+            yield list(_characters(units))
+        elif row_of_text := _in_utf8(units):
+            yield row_of_text
+
+
+def _in_utf8(units: list[tuple[int, int, int]]) -> list[Substitution]:
+    """Return the characters of a row of bytes that is a text in UTF-8, each with its place; none of other rows."""
+    if any(number > _LAST_BYTE for _, _, number in units):
+        return []
+    try:
+        plain = bytes(number for _, _, number in units).decode()
+    except UnicodeDecodeError:
+        return []
+    return _placed(plain, units, [len(character.encode()) for character in plain]) if is_text(plain) else []
+
+
+def _placed(
+    plain: str, units: list[tuple[int, int, int]], sizes: Iterable[int], way: str = "numbers"
+) -> list[Substitution]:
+    """Return the characters of ``plain``, each made of as many units as ``sizes`` says; controls become nothing."""
+    controls = control_places(plain)
+    characters: list[Substitution] = []
+    first = 0
+    for place, (character, size) in enumerate(zip(plain, sizes, strict=True)):
+        start, end = units[first][0], units[first + size - 1][1]
+        characters.append(Substitution(start, end, "" if place in controls else character, way))
+        first += size
+    return characters
 
 
 def _styled(text: str) -> Iterator[Substitution]:
@@ -93,8 +129,16 @@ def _styled(text: str) -> Iterator[Substitution]:
         # Three digits each: octal numbers, which programs write so.
         if all(len(number) == _OCTAL for _, _, number in units):
             continue
-        if all(int(number, 16) in _ASCII for _, _, number in units):
-            yield from _characters([(start, end, int(number, 16)) for start, end, number in units], "css")
+        numbers = [(start, end, int(number, 16)) for start, end, number in units]
+        if all(number in _ASCII for _, _, number in numbers):
+            yield from _characters(numbers, "css")
+        elif all(number not in _SURROGATES and number <= sys.maxunicode for _, _, number in numbers):
+            plain = "".join(chr(number) for _, _, number in numbers)
+            # In code, names behind backslashes are hexadecimal, too: ``\dead\beef``.
+            if is_text(plain) and 2 * sum(map(str.isascii, unicodedata.normalize("NFKC", plain))) >= len(
+                plain
+            ):
+                yield from _placed(plain, numbers, [1] * len(numbers), "css")
     for sign in _STYLED_SIGN.finditer(text):
         number = int(sign.group()[1:].strip(), 16)
         yield from _characters([(*sign.span(), number)], "css")

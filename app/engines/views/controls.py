@@ -37,5 +37,10 @@ def without_controls(text: str) -> TextView | None:
     return respelled(text, changes) if changes else None
 
 
+def control_places(text: str) -> set[int]:
+    """Return the offsets of all control characters of ``text``, and of what belongs to terminal escapes."""
+    return {place for match in _CONTROLS.finditer(text) for place in range(*match.span())}
+
+
 def _removed(text: str, pattern: re.Pattern[str]) -> Iterator[Substitution]:
     return (Substitution(*match.span(), "", CONTROL) for match in pattern.finditer(text))

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from app.engines.views import gates
+from app.engines.views.controls import without_controls
 from app.engines.views.mapping import Substitution
 
 _LEAST: Final = 11
@@ -43,6 +44,10 @@ _TEXT: Final = bytes((9, 10, 13, *range(32, 127)))
 _SURE: Final = 24
 _MOSTLY: Final = 0.85
 """The least share of printable ASCII for a long run to count as text, even if some of it is damaged."""
+_RARE: Final = 12
+"""Of so many characters of a text at most one is a control."""
+_CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_UNSEEN: Final = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]")
 _MIXED: Final = re.compile(r"(?=.{0,256}[a-z])(?=.{0,256}[A-Z])(?=.{0,256}[0-9])[A-Za-z0-9+/]*+\Z")
 _NUMBER: Final = re.compile(r"[0-9]{10}")
 
@@ -286,27 +291,38 @@ def _readable(data: bytes) -> str | None:
     """Return ``data`` as text where it is UTF-8, UTF-16 or mostly printable, else None."""
     strange = len(data.translate(None, _TEXT))
     if not strange:
-        return data.decode("ascii")
+        return _shown(data.decode("ascii"))
     if len(data) >= _SURE and strange <= len(data) * (1 - _MOSTLY):
-        return data.decode("utf-8", "replace")
+        return _shown(data.decode("utf-8", "replace"))
     if not len(data) % 2 and strange <= len(data) * 0.6:
         for zeros, encoding in ((data[1::2], "utf-16-le"), (data[::2], "utf-16-be")):
             if zeros.count(0) * 4 >= len(zeros) * 3:
-                return data.decode(encoding, "replace").lstrip("\ufeff")
+                return _shown(data.decode(encoding, "replace")).lstrip("\ufeff")
     return _utf8(data)
 
 
 def _utf8(data: bytes) -> str | None:
-    """Return ``data`` decoded where it is UTF-8 without control characters; a truncated last character is dropped."""
+    """Return ``data`` decoded where it is UTF-8 that is mostly shown; a truncated last character is dropped."""
     try:
         plain = data.decode()
     except UnicodeDecodeError as error:
         if error.start < len(data) - 3 or error.reason != "unexpected end of data":
             return None
         plain = data[: error.start].decode()
-    controls = any(char < " " and char not in "\t\r\n" for char in plain)
-    return plain if not controls and _mostly_printable(plain) else None
+    return _shown(plain) if is_text(plain) else None
 
 
-def _mostly_printable(plain: str) -> bool:
-    return sum(map(str.isprintable, plain)) >= len(plain) * _MOSTLY
+def is_text(plain: str) -> bool:
+    """Return whether characters are mostly printable, apart from those that no reader sees."""
+    seen = _UNSEEN.sub("", plain)
+    # Bytes that are no text have controls everywhere.
+    if len(_CONTROL.findall(seen)) * _RARE > len(seen):
+        return False
+    seen = _shown(seen)
+    return seen != "" and sum(map(str.isprintable, seen)) >= len(seen) * _MOSTLY
+
+
+def _shown(plain: str) -> str:
+    """Return text without control characters and terminal escapes."""
+    view = without_controls(plain)
+    return plain if view is None else view.text

@@ -11,6 +11,7 @@ from html.entities import html5
 from typing import Final
 
 from app.engines.views import gates
+from app.engines.views.controls import control_places
 from app.engines.views.mapping import Substitution
 
 # Each expression begins with its sign and looks back from there, so that the search skips everything else quickly.
@@ -25,6 +26,8 @@ _ZEROS: Final = re.compile(r"(&#[xX]?)0+(?=[0-9A-Fa-f])")
 _ESCAPE: Final = re.compile(
     r"\\(?<!\\\\)\\*+(?:u\{0*+[0-9A-Fa-f]{0,6}\}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{2}|[0-3][0-7]{2}|[nrt]|[abefv0](?=[\d+(])|/)"
 )
+_BYTES: Final = re.compile(r"\\(?<!\\\\)\\*+x[0-9A-Fa-f]{2}(?:\\+x[0-9A-Fa-f]{2})++")
+_BYTE: Final = re.compile(r"\\+x([0-9A-Fa-f]{2})")
 _WHITE: Final = {**dict.fromkeys("abefv0", " "), "n": "\n", "r": "\r", "t": "\t", "/": "/"}
 _QUOTED: Final = re.compile(
     r"=(?:[0-9A-F]{2}(?:=[0-9A-F]{2}){2,}|(?<=\S=)(?![0-9]{2,6}(?![\w.@=-])|20[0-9]{2}-[0-9]{2}-|(?<!\d=)[01])"
@@ -99,6 +102,9 @@ def _entities(text: str) -> Iterator[Substitution]:
 
 def _backslashes(text: str) -> Iterator[Substitution]:
     half, begin, end = "", -1, -1
+    for row in _BYTES.finditer(text):
+        units = _BYTE.finditer(text, *row.span())
+        yield from _characters(((unit.start(), unit.end(), int(unit[1], 16)) for unit in units), "escapes")
     for escape in _ESCAPE.finditer(text):
         written = escape.group().lstrip("\\")
         if written in _WHITE:
@@ -134,15 +140,18 @@ def _characters(units: Iterable[tuple[int, int, int]], way: str) -> Iterator[Sub
     """Yield the characters of bytes in UTF-8, each with its place; other bytes count as Latin-1."""
     pending = list(units)
     data = bytes(value for _, _, value in pending)
+    characters: list[tuple[int, int, str]] = []
     place = 0
     while place < len(pending):
         plain = _first_of(data[place : place + 4]) if data[place] > _LAST_OF_ASCII else None
         size = 1 if plain is None else len(plain.encode())
         spelled = chr(data[place]) if plain is None else plain
-        yield Substitution(
-            pending[place][0], pending[place + size - 1][1], "" if spelled in _CONTROL else spelled, way
-        )
+        characters.append((pending[place][0], pending[place + size - 1][1], spelled))
         place += size
+    # What follows a control character may belong to it: the colour of a terminal escape.
+    controls = control_places("".join(plain for _, _, plain in characters))
+    for number, (start, end, plain) in enumerate(characters):
+        yield Substitution(start, end, "" if number in controls or plain in _CONTROL else plain, way)
 
 
 def _first_of(data: bytes) -> str | None:
