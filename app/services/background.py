@@ -12,6 +12,7 @@ from app.core.background import meanwhile
 from app.core.errors import StoreUnavailableError
 from app.services.access.access import AccessService
 from app.services.access.sessions import SessionService
+from app.services.audit.counts import AuditCounts
 from app.services.audit.sealer import LogSealer
 from app.store.access.access import remove_old_secrets
 from app.store.audit.audit import drop_emptied_partitions, make_partitions
@@ -135,6 +136,7 @@ def housekeeping(
         Job("settle-keys", _MINUTE_S, access.settle_keys),
         Job("record-refusals", _MINUTE_S, access.authenticator.record_refused, everywhere=True, at_end=True),
         Job("seal-audit", _SEAL_S, sealer.seal),
+        Job("count-audit-events", _SEAL_S, AuditCounts(access.audit).count),
         Job("anchor-checkpoints", _SEAL_S, anchor_checkpoints),
         Job("look-at-audit-log", _SEAL_S, look_at_log, everywhere=True),
         Job("purge-tombstones", _PURGE_S, purge_tombstones),

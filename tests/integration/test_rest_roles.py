@@ -32,6 +32,7 @@ ALLOWED: dict[str, set[Role] | None] = {
     "POST /api/v1/vault/erasures": ERASER,
     "GET /api/v1/audit/events": AUDITOR,
     "GET /api/v1/audit/export": AUDITOR,
+    "GET /api/v1/audit/counts": AUDITOR,
     "GET /api/v1/audit/checkpoint": AUDITOR,
     "GET /api/v1/audit/keys": AUDITOR,
     "GET /api/v1/audit/proofs": AUDITOR,

@@ -20,6 +20,8 @@ from app.store.tables import Document, Instant, metadata
 __all__ = [
     "log_anchor",
     "log_checkpoint",
+    "log_count",
+    "log_counted",
     "log_entry",
     "log_head",
     "log_leaf",
@@ -101,4 +103,20 @@ log_anchor = Table(
     *(_text("name"), _number("size"), _blob("root")),
     Column("at", Instant, nullable=False),
     PrimaryKeyConstraint("name"),
+)
+
+log_count = Table(
+    "log_count",
+    metadata,
+    # Sealed events by the day (YYYY-MM-DD, UTC) on which they happened.
+    *(_text("tenant"), _text("day"), _text("action"), _text("outcome"), _text("actor"), _number("events")),
+    PrimaryKeyConstraint("tenant", "day", "action", "outcome", "actor"),
+)
+
+log_counted = Table(
+    "log_counted",
+    metadata,
+    # How many leaves of each tenant's log are in its counts.
+    *(_text("tenant"), _number("size")),
+    PrimaryKeyConstraint("tenant"),
 )
