@@ -73,6 +73,7 @@ class OpenObjects:
         self.calls: list[tuple[int, int]] = []
         """Begins of calls: from the object's bracket to the end of the name that shows it. Take them out when read."""
         self._levels: dict[int, _Level] = {}
+        self._first: int | None = None
         self._rest, self._rest_start = "", 0
         self.length = 0
         self._lost_start: int | None = None
@@ -80,7 +81,7 @@ class OpenObjects:
     @property
     def earliest(self) -> int:
         """Return the offset from which on a call may have begun; the length where nothing is open."""
-        start = self._first_start()
+        start = self._first
         settled = self._rest_start if self._rest else self.length
         return settled if start is None else min(start, settled)
 
@@ -165,6 +166,7 @@ class OpenObjects:
         is_inside = quote is None and any(level.string for level in self._levels.values())
         if escapes is not None and escapes not in self._levels and not is_inside:
             self._levels[escapes] = _Level(escapes, '"' if quote == '"' else "\"'", [_Object(start)])
+        self._first = self._first_start()
         if len(self._levels) > _MOST_LEVELS or any(
             len(level.objects) > _DEEPEST for level in self._levels.values()
         ):
@@ -176,17 +178,18 @@ class OpenObjects:
                 level.objects.pop()
                 if not level.objects:
                     del self._levels[escapes]
-        if self._lost_start is not None and self._first_start() != self._lost_start:
+        self._first = self._first_start()
+        if self._lost_start is not None and self._first != self._lost_start:
             self.calls.append((self._lost_start, place))
             self._lost_start = None
 
     def _limit(self, place: int) -> None:
-        first = self._first_start()
+        first = self._first
         if first is not None and self._lost_start is None and place - first > LONGEST_HOLD:
             self._lose(place)
 
     def _lose(self, place: int) -> None:
-        self._lost_start = self._first_start()
+        self._lost_start = self._first
         if self._lost_start is not None:
             self.calls.append((self._lost_start, place))
 
