@@ -118,12 +118,6 @@ def texts(path: str, event: Any) -> Iterator[tuple[str, str]]:
 MOST = {MESSAGES: (300 * MIB, 48 * MIB), RESPONSES: (300 * MIB, 300 * MIB)}
 
 
-@pytest.fixture(autouse=True)
-def _usual_policy(gateway: Any) -> Any:
-    yield
-    gateway.put_policy()
-
-
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("path", MOST)
 def test_an_answer_of_the_other_families_does_so_too(gateway, conversation, path, stream):
@@ -138,9 +132,6 @@ def test_an_answer_of_the_other_families_does_so_too(gateway, conversation, path
             await response.write(event.encode())
         return response
 
-    # Reading where each handle stands takes most of the time, and is the same in all families.
-    anywhere = {"name": "pii_restoration", "arguments": {"positions": "all"}}
-    gateway.put_policy(gateway={"pipelines": [{"inbound": [anywhere]}]})
     body = {**streamed(path), "stream": stream}
     gateway.post(path, {**body, "stream": False}, headers=conversation)
     gateway.provider.answer = tells

@@ -6,6 +6,90 @@ Each reader gets the text between two handles, of any length, keeps only its sta
 import re
 from typing import Final
 
+# Each alternative of these patterns needs a certain word, or signs that are rare. Trying them all at each character is
+# what reading positions costs; where a text has none of these, the patterns need not be tried. A new alternative needs
+# its word here: a test makes a text for each.
+_WORD: Final = re.compile(r"\w++(?:\s*+\()?+")
+_LONG: Final = 2**18
+_FOLDED: Final = re.compile("[\u0130\u0131\u017f\u212a]")
+"""Characters that patterns without case take for ASCII letters, and that lower case does not turn into them."""
+
+_COMMANDS: Final = frozenset(
+    {
+        *("curl", "wget", "nc", "ncat", "netcat", "socat", "telnet", "scp", "sftp", "rsync", "tftp", "ftp"),
+        *("aria2c", "lynx", "w3m", "xh", "httpie", "httpsie", "webrequest", "restmethod", "iwr", "irm"),
+        *("bitstransfer", "bitsadmin", "certutil", "mailmessage", "mailx", "sendmail", "swaks", "mutt"),
+        *("ssh", "dig", "nslookup", "mosquitto_pub", "websocat", "grpcurl", "kcat", "kafkacat"),
+        *("redis", "mysql", "psql", "smbclient", "rclone", "aws", "gcloud", "gh", "glab", "nats", "ping"),
+        *("gsutil", "mail", "openssl", "tcp", "udp", "net", "powershell", "pwsh", "cmd", "bash", "sh", "zsh"),
+        *("python", "python3", "perl", "ruby", "node", "php"),
+    }
+)
+"""Words of which one is in each command."""
+
+_OUTPUTS: Final = frozenset(
+    {
+        *("echo", "printf", "print", "cat", "tee", "base64", "xxd", "env", "export", "set", "output", "host"),
+        *("content", "python", "python3", "perl", "openssl", "gzip", "tar", "jq", "sed", "awk"),
+        *("grep", "yes"),
+    }
+)
+"""Words of commands whose output the rest of a line may send."""
+
+_CALLED: Final = frozenset(
+    {
+        *("get", "post", "put", "patch", "delete", "head", "options", "request", "send", "stream", "connect"),
+        *("ajax", "getjson", "fetch", "urlopen", "urlretrieve", "sendbeacon", "websocket", "eventsource"),
+        *("axios", "curl_init", "curl_setopt", "file_get_contents", "fsockopen", "downloadstring"),
+        *("uploadstring", "downloadfile", "gethostbyname", "getaddrinfo", "create_connection", "sendmail"),
+        *("send_message", "hyperlink", "image", "webservice", "importxml", "importdata", "importhtml"),
+        *("importfeed", "importrange", "importjson", "filterxml", "encodeurl", "rtd", "dde", "call", "exec"),
+        *("register", "id", "sendall", "sendto", "postasync", "putasync", "sendasync", "put_object"),
+    }
+)
+"""Words in front of the bracket of a call."""
+
+_SCHEMES: Final = ("", "http:", "https:", "ws:", "wss:", "ftp:", "ftps:")
+_QUOTED_ADDRESS: Final = re.compile(
+    "//(?i:" + "|".join(rf"(?<=[\"'`]{scheme}//)" for scheme in _SCHEMES) + ")"
+)
+_HTTPIE: Final = re.compile(r"https?[ \t]+[A-Z]")
+_FORMULA: Final = re.compile(
+    r"[=+@-](?<![^ \t\n,;|\"'].)(?:[ ]?[A-Za-z_][\w.]*+\s*+\(|[\w.]{1,40}\|[\"'])", re.DOTALL
+)
+"""What is no rare word: an address behind a quote, a command, and a sign that begins a formula in a cell.
+
+They begin with the signs themselves, so that the regex engine skips to those.
+"""
+
+
+def _words_of(text: str) -> set[str]:
+    if len(text) <= _LONG:
+        return set(_WORD.findall(text))
+    return {word[0] for word in _WORD.finditer(text)}  # slower, without all words in memory
+
+
+class TextWords:
+    """What a text may begin: a ``command``, a ``call`` or ``output``; False only where no pattern of it can match."""
+
+    def __init__(self, text: str) -> None:
+        if not text.isascii() and _FOLDED.search(text):
+            self.command = self.call = self.output = True
+            return
+        words = _words_of(text.lower())
+        called = {word[:-1].rstrip() for word in words if word[-1] == "("}
+        words |= called
+        self.command = not _COMMANDS.isdisjoint(words) or _HTTPIE.search(text) is not None
+        self.call = (
+            not _CALLED.isdisjoint(called)
+            or ("location" in words and "=" in text)
+            or _QUOTED_ADDRESS.search(text) is not None
+            or _FORMULA.search(text) is not None
+        )
+        ends_open = text[-1:] in {"'", '"'} or "=" in text[-3:]
+        self.output = ends_open or "<<<" in text or not _OUTPUTS.isdisjoint(words)
+
+
 _CALLERS: Final = r"requests|httpx2?|axios|got|ky|superagent|aiohttp|urllib3?|http|net|\$|jQuery"
 _METHODS: Final = r"get|post|put|patch|delete|head|options|request|send|stream|connect"
 _FUNCTIONS: Final = (
@@ -52,10 +136,10 @@ class ProgramCalls:
         self._depth = 0
         self._quote = ""
 
-    def read(self, text: str) -> None:
-        """Follow the next part of the text."""
+    def read(self, text: str, words: TextWords) -> None:
+        """Follow the next part of the text, which has these words."""
         place = 0
-        while True:
+        while self.active or words.call:
             strings = _LINE_STRING_TOKEN if self._lines else _STRING_TOKEN
             pattern = strings[self._quote] if self._quote else _CALL_TOKEN
             token = (pattern if self.active else _CALL_BEGIN).search(text, place)
@@ -149,14 +233,13 @@ class Commands:
         self._line_has_output = False
         self._rest, self._command_from_end = "", -1
 
-    def read(self, text: str) -> None:
-        """Follow the next part of the text."""
+    def read(self, text: str, words: TextWords) -> None:
+        """Follow the next part of the text, which has these words."""
         line = text[text.rfind("\n") + 1 :]
-        self._line_has_output = _OUTPUT.search(line) is not None or (
-            self._line_has_output and len(line) == len(text)
-        )
+        has_output = words.output and _OUTPUT.search(line) is not None
+        self._line_has_output = has_output or (self._line_has_output and len(line) == len(text))
         place = 0
-        while True:
+        while self.active or words.command:
             if not self.active:
                 begin = _COMMAND_BEGIN.search(text, place)
                 if begin is None:

@@ -9,7 +9,7 @@ from html import unescape
 from typing import Final
 
 from app.core.content.active_calls import JsonCalls, Spans
-from app.core.content.active_commands import LINE_REACH, Commands, ProgramCalls
+from app.core.content.active_commands import LINE_REACH, Commands, ProgramCalls, TextWords
 from app.core.content.active_markup import Runs, Tags, Targets
 
 RIGHT_CONTEXT: Final = LINE_REACH
@@ -136,8 +136,11 @@ class PositionReader:
         if self._behind_handle:
             text = "x" + text
         self._behind_handle = False
-        for reader in (self._targets, self._json_calls, self._spans, *self._program_calls, self._commands):
+        for reader in (self._targets, self._json_calls, self._spans):
             reader.read(text)
+        words = TextWords(text)
+        for sending in (*self._program_calls, self._commands):
+            sending.read(text, words)
 
 
 def _continues_as_host(right: str, *, ends: bool) -> bool | None:
