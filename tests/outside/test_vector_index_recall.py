@@ -85,6 +85,9 @@ async def test_the_index_finds_what_comparing_all_finds(url: str) -> None:
             )
             assert recall >= 0.98
         async with database.transaction(TENANT) as tx:
+            # The walk goes on behind what it keeps at once, of which a tenth may be read.
+            assert len(await nearest_chunks(tx, TENANT, [4], questions[0], EMBEDDER, limit=150)) == 150
+        async with database.transaction(TENANT) as tx:
             # The control: without the index the same question compares all.
             await tx.execute(text("SET LOCAL enable_indexscan = off"))
             near = await nearest_chunks(tx, TENANT, [4], questions[0], EMBEDDER, limit=WANTED)
