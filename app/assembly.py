@@ -346,7 +346,7 @@ async def opened(
                         embed_documents=DocumentVectors(database, embedder).embed_missing,
                         anchor_checkpoints=anchoring.run,
                         look_at_log=anchoring.lag.look,
-                        purge_events=retention.purge,
+                        purge_events=retention.run,
                         purge_tombstones=TombstoneService(database, now).purge,
                     ),
                     *indexes.jobs,

@@ -6,7 +6,7 @@ checkpoints stay: who verifies finds the statement, and calls what it names prun
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -46,6 +46,10 @@ _RUNS: Final = 1000
 """Runs in one statement, whose text stays below 40 KB; small ones between held events wait, or stay."""
 _EVERY: Final = timedelta(hours=20)
 """Statements follow each other about daily, unless there is more to state than fits into one."""
+_ROUNDS: Final = 40
+"""Statements that one run makes of a tenant at most: they name two million events."""
+_SEALED_S: Final = 10.0
+"""Within this time a statement is sealed, as a rule."""
 _LOOKED_AT: Final = 1000
 _FULL: Final = "full"
 _BEFORE: Final = "before"
@@ -55,11 +59,15 @@ _HOST: Final = Caller(SYSTEM_TENANT, HOST_ACTOR, frozenset())
 
 
 class PurgedRecord(NamedTuple):
-    """What one run did for a tenant: events deleted, and positions that a new statement names."""
+    """What one run did for a tenant: events deleted, and positions that a new statement names.
+
+    ``more``: the statement had no room for all that is due.
+    """
 
     tenant: str
     deleted: int
     stated: int
+    more: bool = False
 
 
 @dataclass(slots=True)
@@ -72,11 +80,19 @@ class RetentionService:
     audit: AuditService
     now: Callable[[], datetime]
     deleted: int = 0
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     @classmethod
     def over(cls, audit: AuditService) -> "RetentionService":
         """Return what deletes from a record."""
         return cls(audit, audit.now)
+
+    async def run(self) -> None:
+        """Purge, and again once the statement is sealed, as long as more is due than it had room for."""
+        for _ in range(_ROUNDS):
+            if not any(record.more for record in await self.purge()):
+                break
+            await self.sleep(_SEALED_S)
 
     async def purge(self, tenant: str | None = None) -> list[PurgedRecord]:
         """Delete what sealed statements name and state what is due now, for all tenants or one.
@@ -91,7 +107,7 @@ class RetentionService:
             if tenant in {None, name} and policy.audit_days is not None and not policy.hold:
                 until = self.now() - timedelta(hours=24 * policy.audit_days)
                 deleted = await self._delete(name, until)
-                results.append(PurgedRecord(name, deleted, await self._state(name, policy, until)))
+                results.append(PurgedRecord(name, deleted, *await self._state(name, policy, until)))
         return results
 
     async def _delete(self, tenant: str, until: datetime) -> int:
@@ -106,28 +122,32 @@ class RetentionService:
             await asyncio.sleep(_PAUSE_S)
         return total
 
-    async def _state(self, tenant: str, policy: RetentionPolicy, until: datetime) -> int:
-        """Record what is due, unless the last statement is not sealed yet or not long ago; return how many events."""
+    async def _state(self, tenant: str, policy: RetentionPolicy, until: datetime) -> tuple[int, bool]:
+        """Record what is due, unless the last statement is not sealed yet or not long ago.
+
+        Return how many events, and whether there are more.
+        """
         async with self.audit.database.system_transaction(write=False) as tx:
             last = await self._last(tx, tenant)
             if last is not None and not await self._may_follow(tx, last):
-                return 0
+                return 0, False
             stated = last.pruned if last is not None else PositionRuns()
             positions = await _due(tx, tenant, until, policy.held_scopes, stated)
         runs = _joined(stated, PositionRuns.of(positions))
         added = sum(position in runs for position in positions)
+        full = len(positions) == STATED
         if added:
             earlier = _before(last.recorded.event) if last is not None else None
             details = {
                 PRUNED: str(runs),
                 _BEFORE: max(until, earlier or until).isoformat(),
-                _FULL: len(positions) == STATED,
+                _FULL: full,
                 "events": added,
                 "days": policy.audit_days or 0,
             }
             event = self.audit.new_event(_HOST, PURGE, OUTCOME_OK, None, tenant=tenant, details=details)
             await self.audit.record(event)
-        return added
+        return added, full and added > 0
 
     async def _last(self, tx: Transaction, tenant: str) -> Statement | None:
         """Return the newest statement that this service has made."""
