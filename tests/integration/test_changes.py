@@ -106,6 +106,24 @@ async def test_changes_of_another_database_are_no_news(
                 assert not changes.heard()
 
 
+async def test_changes_are_heard_while_requests_find_no_database(postgres_database_url: str) -> None:
+    """The listening connection lives on, and is not trusted: nobody knows where requests would be led."""
+    nowhere = "postgresql://user:secret@127.0.0.1:1/none"
+    async with (
+        Database(nowhere, direct_url=postgres_database_url, patience=PATIENT) as database,
+        Database(postgres_database_url, patience=PATIENT) as other,
+    ):
+        changes, arrived = Changes(database), asyncio.Queue[Changed]()
+        changes.subscribe(arrived.put_nowait)
+        async with changes.running():
+            for number in range(20):  # behind the first look at where requests go, too
+                announced = Changed("policy", "acme", f"v{number}")
+                async with other.transaction("acme") as tx:
+                    await announce(tx, announced)
+                assert await heard(arrived) == announced
+            assert not changes.heard()
+
+
 async def until(condition: Callable[[], bool]) -> bool:
     async with asyncio.timeout(20):
         while not condition():

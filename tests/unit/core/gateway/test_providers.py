@@ -61,6 +61,8 @@ def test_an_unknown_model_is_refused_with_what_there_is(model):
         choose_provider(ALL, "openai", model)
     assert "fast, gpt-*, gpt-4o, llama-*, gpt-oss" in refused.value.message
     assert "claude" not in refused.value.message
+    known = ["fast", "gpt-*", "gpt-4o", "llama-*", "gpt-oss"]
+    assert refused.value.details == {"kind": "openai", "models": known}
     assert (
         model == "" or model not in refused.value.message.replace("gpt-*", "").replace("llama-*", "").split()
     )

@@ -91,6 +91,8 @@ def test_the_proofs_of_the_vectors_hold_and_no_other_does():
         assert not continues(roots[first], first, roots[second], second, [*proof, roots[second]])
         if proof:
             assert not continues(roots[first], first, roots[second], second, proof[:-1])
+        if first < second:
+            assert not continues(roots[second], second, roots[first], first, proof), "the log became shorter"
 
 
 @settings(max_examples=60, deadline=None)
