@@ -30,7 +30,7 @@ from app.engines.pii.processes.pool import PoolDetector
 from app.engines.resilience import Observer, unobserved
 from app.engines.ring_file import RingFile
 from app.engines.secrets.scanner import RuleScanner
-from app.places_wiring import anchors, mark_store, remote_middlewares, shared_rates, upstream_rules
+from app.places_wiring import anchors, mark_store, remote_middlewares, shared_rates, sinks, upstream_rules
 from app.services.access.access import AccessService
 from app.services.access.credentials import Authenticator
 from app.services.access.policies import PolicyService, argument_check
@@ -38,11 +38,11 @@ from app.services.access.sessions import SessionService
 from app.services.access.shared_rates import SharedRates
 from app.services.access.tenants import TenantService
 from app.services.access.traffic import Traffic
-from app.services.audit.anchoring import Anchoring, LogLag
 from app.services.audit.audit import AuditService
 from app.services.audit.finding_counts import FindingCounter
 from app.services.audit.leaves import event_code
 from app.services.audit.retention import RetentionService
+from app.services.audit.sinks.delivery import Outlets
 from app.services.background import Background, housekeeping
 from app.services.caching import ShortMemory
 from app.services.catalog.catalogs import CatalogService
@@ -127,7 +127,7 @@ class Services:
     collections: CollectionService
     indexing: DocumentIndexing | None
     ingestion: IngestionService
-    log_lag: LogLag
+    outlets: Outlets
     purged: Callable[[], int]
     background: Background
 
@@ -192,7 +192,7 @@ async def opened(
             observe=FindingCounter(finding_types(detector), observe_finding),
             reads=await stack.enter_async_context(reading(database, settings.database.replica)),
         )
-        anchoring = Anchoring.over(database, anchors(settings), now)
+        outlets = Outlets.over(audit, anchors(settings), sinks(settings))
         retention = RetentionService(audit, now)
         access = AccessService(database, audit, Authenticator(database, audit, _anonymous(settings)))
         chosen, encoder, embedder, tool_ranker = chosen_engines(settings, observe_engine, stack)
@@ -329,7 +329,7 @@ async def opened(
             collections=CollectionService(database, audit, now, indexes.indexing or indexes.side),
             indexing=indexes.indexing,
             ingestion=ingestion,
-            log_lag=anchoring.lag,
+            outlets=outlets,
             purged=lambda: retention.deleted,
             background=Background(
                 database,
@@ -344,8 +344,7 @@ async def opened(
                         purge_disclosures=disclosure.purge_expired,
                         purge_ingestions=ingestion.purge,
                         embed_documents=DocumentVectors(database, embedder).embed_missing,
-                        anchor_checkpoints=anchoring.run,
-                        look_at_log=anchoring.lag.look,
+                        outlets=outlets,
                         purge_events=retention.run,
                         purge_tombstones=TombstoneService(database, now).purge,
                     ),

@@ -101,7 +101,7 @@ def create_app(
             )
             service.state.services = services
             service.state.route_services = routes = _services(services)
-            readiness.begin(_checks(services), services.log_lag.late)
+            readiness.begin(_checks(services), services.outlets.lag.late)
             await stack.enter_async_context(_watched(metrics, services))
             mcp = _mcp(services, primitives, ordinary=ordinary)
             stack.callback(services.changes.subscribe(mcp.changed))
@@ -169,7 +169,9 @@ def _watched(metrics: Metrics, services: Services) -> AbstractAsyncContextManage
     """Show in the metrics what the services count."""
     metrics.watch_servers(services.upstreams.counts)
     metrics.watch_detection(services.detector.counts)
-    metrics.watch_log(lambda: services.log_lag.sealing_s, services.log_lag.anchoring_s, services.purged)
+    lag = services.outlets.lag
+    metrics.watch_log(lambda: lag.sealing_s, lag.anchoring_s, services.purged)
+    metrics.watch_sinks(lag.delivering_s, services.outlets.failures())
     if (rates := services.rates) is not None:
         metrics.watch_rates(lambda: rates.processes)
     return metrics.shown_elsewhere()

@@ -7,7 +7,9 @@ from ipaddress import ip_network
 
 from app.core.catalog.tool_filter import ExposedTools, parse_filters
 from app.core.contracts.anchors import Anchor
+from app.core.contracts.sinks import Sink
 from app.engines.anchors.choosing import anchor_of
+from app.engines.sinks.choosing import sink_of
 from app.services.access.shared_rates import TIMEOUT_S, SharedRates, recorded
 from app.services.audit.audit import AuditService
 from app.services.invoke.remote_middlewares import RemoteMiddlewares
@@ -59,6 +61,19 @@ def anchors(settings: Settings) -> list[Anchor]:
             "pip install 'sluice-mcp[s3]', or name another place."
         )
         raise ConfigurationError([sentence]) from None
+
+
+def sinks(settings: Settings) -> list[Sink]:
+    """Return where events of the record are delivered, or raise ConfigurationError."""
+    try:
+        chosen = [sink_of(address) for address in settings.audit.sinks]
+    except ValueError as error:
+        raise ConfigurationError([f"SLUICE_AUDIT__SINKS: {error}."]) from None
+    names = [sink.name for sink in chosen]
+    if doubled := next((name for name in names if names.count(name) > 1), None):
+        sentence = f"SLUICE_AUDIT__SINKS names {doubled} twice: each needs a name of its own, as files by their names."
+        raise ConfigurationError([sentence])
+    return chosen
 
 
 @asynccontextmanager

@@ -11,6 +11,7 @@ from uuid import UUID
 
 import typer
 
+from app.cli import audit_sinks
 from app.cli.pieces import once, write
 from app.cli.terminal import FAILED, USAGE, fail, note, show_json, show_lines, show_table
 from app.cli.times import moment
@@ -306,6 +307,9 @@ def purge(
         show_lines(each._asdict() for each in done)
     else:
         show_table(("TENANT", "DELETED", "STATED"), done)
+
+
+commands.command("sinks", epilog=audit_sinks.EPILOG)(audit_sinks.sinks)
 
 
 @commands.command(

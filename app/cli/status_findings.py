@@ -9,6 +9,7 @@ from app import __version__
 from app.cli.status_service import ServiceAnswer
 
 if TYPE_CHECKING:
+    from app.services.audit.sinks.delivery import SinkState
     from app.services.installation import InstallationView
     from app.settings import Settings
 
@@ -130,6 +131,7 @@ def _viewed(settings: "Settings", answer: ServiceAnswer) -> Iterator[StatusLine]
     yield from _servers(viewed, answer)
     yield _processes(viewed, answer)
     yield _detector(settings, answer)
+    yield from _sinks(settings)
 
 
 def _keys(viewed: "InstallationView", source: str) -> StatusLine:
@@ -238,6 +240,29 @@ def _detector(settings: "Settings", answer: ServiceAnswer) -> StatusLine:
     if ready is False:
         return StatusLine("detector", "wrong", f"{says}, not ready", _UNREADY["detector"], facts)
     return StatusLine("detector", "ok", says if ready else f"{says} (by the settings)", None, facts)
+
+
+def _sinks(settings: "Settings") -> Iterator[StatusLine]:
+    """Say how far each sink of the audit record is."""
+    from datetime import UTC, datetime
+
+    from app.places_wiring import sinks
+    from app.services.audit.anchoring import LATE_S
+    from app.services.audit.sinks.delivery import view_sinks
+    from app.store.database import Database
+
+    names = [sink.name for sink in sinks(settings)]
+
+    async def view() -> "list[SinkState]":
+        async with Database(settings.database.owner_url, pool_size=1) as database:
+            return await view_sinks(database, names, lambda: datetime.now(UTC))
+
+    for name, waits_s, delivered in asyncio.run(view()) if names else ():
+        facts = {"waits_s": waits_s, "delivered": delivered.isoformat() if delivered else None}
+        is_late = waits_s > LATE_S
+        says = f"events wait for {waits_s:.0f} s" if is_late else "has what is sealed, or gets it now"
+        mend = "the service's log says why; docs/sinks.md" if is_late else None
+        yield StatusLine(f"sink {name}", "wrong" if is_late else "ok", says, mend, facts)
 
 
 def _switches(settings: "Settings") -> Iterator[StatusLine]:

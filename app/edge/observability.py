@@ -151,6 +151,24 @@ class Metrics:
             "livemax",
         )
 
+    def watch_sinks(
+        self, delivering_s: Callable[[], Mapping[str, float]], failures: Mapping[str, Callable[[], int]]
+    ) -> None:
+        """Show how far each sink of the audit record lags, in seconds, and how often each has failed."""
+        self._sampled.gauges(
+            "sluice_audit_sink_lag_seconds",
+            "Age of the oldest sealed event that a sink does not have.",
+            "sink",
+            delivering_s,
+            "livemax",
+        )
+        self._sampled.counters(
+            "sluice_audit_sink_failures",
+            "Batches of events that a sink did not take; they are sent again.",
+            "sink",
+            failures,
+        )
+
     def watch_detection(self, counts: Callable[[], Mapping[str, int]]) -> None:
         """Show ``hits``, ``misses``, ``evictions`` and ``bytes`` of the detector's cache, ``deaths`` of its workers."""
         self._sampled.counters(

@@ -14,6 +14,7 @@ from app.services.access.access import AccessService
 from app.services.access.sessions import SessionService
 from app.services.audit.counts import AuditCounts
 from app.services.audit.sealer import LogSealer
+from app.services.audit.sinks.delivery import Outlets
 from app.store.access.access import remove_old_secrets
 from app.store.audit.audit import drop_emptied_partitions, make_partitions
 from app.store.database import Database
@@ -105,8 +106,7 @@ def housekeeping(
     purge_disclosures: Callable[[], Awaitable[object]],
     purge_ingestions: Callable[[], Awaitable[object]],
     embed_documents: Callable[[], Awaitable[object]],
-    anchor_checkpoints: Callable[[], Awaitable[object]],
-    look_at_log: Callable[[], Awaitable[object]],
+    outlets: Outlets,
     purge_events: Callable[[], Awaitable[object]],
     purge_tombstones: Callable[[], Awaitable[object]],
 ) -> list[Job]:
@@ -137,8 +137,9 @@ def housekeeping(
         Job("record-refusals", _MINUTE_S, access.authenticator.record_refused, everywhere=True, at_end=True),
         Job("seal-audit", _SEAL_S, sealer.seal),
         Job("count-audit-events", _SEAL_S, AuditCounts(access.audit).count),
-        Job("anchor-checkpoints", _SEAL_S, anchor_checkpoints),
-        Job("look-at-audit-log", _SEAL_S, look_at_log, everywhere=True),
+        Job("anchor-checkpoints", _SEAL_S, outlets.anchoring.run),
+        *(Job(f"deliver {each.sink.name}", _SEAL_S, each.run) for each in outlets.deliveries),
+        Job("look-at-audit-log", _SEAL_S, outlets.lag.look, everywhere=True),
         Job("purge-tombstones", _PURGE_S, purge_tombstones),
         Job("purge-audit", _PURGE_S, purge_events),
         Job("forget-audit-writers", _DAY_S, sealer.forget_writers),

@@ -260,6 +260,12 @@ class AuditSettings(Section):
         "`file:///folder/checkpoints.jsonl`, `s3://bucket/folder`, `syslog+tls://host:6514?ca=/folder/ca.pem`, "
         "`https://witness.example/#KEY`; docs/audit.md.",
     )
+    sinks: Names = Field(
+        default=(),
+        description="Where every event of the record is delivered as OCSF, comma-separated: "
+        "`file:///folder/events.jsonl`, `syslog+tls://host:6514?ca=/folder/ca.pem`, `syslog+tcp://host:601`; "
+        "docs/sinks.md.",
+    )
 
 
 class SessionsSettings(Section):

@@ -54,13 +54,14 @@ def running_service(
     database_url: str | None = None,
     warm: bool = False,
     anchors: Sequence[str] = (),
+    sinks: Sequence[str] = (),
     shared_url: str | None = None,
     **server: Any,
 ) -> Iterator[Service]:
     """Run the service with its files in ``directory``; ``warm`` waits for the detector.
 
     Without ``database_url`` the database is a SQLite file there. ``anchors`` get the checkpoints of its log,
-    ``shared_url`` is where rates are counted together.
+    ``sinks`` its events, ``shared_url`` is where rates are counted together.
     """
     key = str(ApiKey.generate())
     settings = Settings(
@@ -71,7 +72,7 @@ def running_service(
         keys=KeysSettings(file=directory / "keyring.json"),
         auth=AuthSettings(bootstrap_key=SecretStr(key)),
         detection=DetectionSettings(warm=warm),
-        audit=AuditSettings(anchors=tuple(anchors)),
+        audit=AuditSettings(anchors=tuple(anchors), sinks=tuple(sinks)),
         traffic=TrafficSettings(shared_url=SecretStr(shared_url) if shared_url else None),
         telemetry=TelemetrySettings(log_level="debug", log_format="json"),
     )

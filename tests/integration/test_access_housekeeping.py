@@ -11,6 +11,7 @@ from sqlalchemy import text
 
 from app.core.errors import StoreUnavailableError
 from app.services.access.access import HOST
+from app.services.audit.sinks.delivery import Outlets
 from app.services.background import Background, Job, housekeeping
 from app.store.access.access import find_key
 from app.store.database import Database
@@ -44,12 +45,6 @@ def jobs_of(replica: Replica, purged: list[str]) -> dict[str, Job]:
     async def embed_documents() -> None:
         purged.append("vectors")
 
-    async def anchor_checkpoints() -> None:
-        purged.append("anchors")
-
-    async def look_at_log() -> None:
-        purged.append("lag")
-
     async def purge_events() -> None:
         purged.append("events")
 
@@ -66,8 +61,7 @@ def jobs_of(replica: Replica, purged: list[str]) -> dict[str, Job]:
         purge_disclosures=purge_disclosures,
         purge_ingestions=purge_ingestions,
         embed_documents=embed_documents,
-        anchor_checkpoints=anchor_checkpoints,
-        look_at_log=look_at_log,
+        outlets=Outlets.over(replica.audit, [], []),
         purge_events=purge_events,
         purge_tombstones=purge_tombstones,
     )
@@ -87,8 +81,6 @@ async def test_every_job_of_the_house_runs_and_may_run_again(replica: Replica) -
         "disclosures",
         "ingestions",
         "vectors",
-        "anchors",
-        "lag",
         "tombstones",
         "events",
     )

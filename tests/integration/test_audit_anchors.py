@@ -19,6 +19,8 @@ from pydantic import SecretStr
 from sqlalchemy import text
 
 from app.assembly import opened
+from app.cli.root import run
+from app.cli.terminal import FAILED, UNREACHABLE
 from app.core.access import Caller, Role
 from app.core.audit import OUTCOME_OK
 from app.core.transparency.notes import Checkpoint, Note, VerifierKey
@@ -343,21 +345,28 @@ def test_an_address_that_is_no_anchor_is_explained_without_repeating_it(address:
     assert "pa55word" not in str(refusal.value)
 
 
-def test_a_running_service_keeps_its_anchors_and_warns_of_one_that_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_running_service_keeps_its_anchors_and_sinks_and_warns_of_those_that_fail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(background, "_SEAL_S", 0.05)
     monkeypatch.setattr(anchoring_module, "LATE_S", 0.1)
     kept = tmp_path / "kept.jsonl"
     anchors = [f"file://{kept}", f"file://{tmp_path}/nowhere/lost.jsonl"]
-    with running_service(tmp_path, anchors=anchors) as service:
+    delivered = tmp_path / "events.jsonl"
+    sinks = [f"file://{delivered}", f"file://{tmp_path}/nowhere/nothing.jsonl"]
+    warnings = {"anchor file lost.jsonl", "sink file nothing.jsonl"}
+    with running_service(tmp_path, anchors=anchors, sinks=sinks) as service:
         until = time.monotonic() + 30
-        while not (kept.exists() and service.http.get("/readyz").json().get("warnings")):
+        while not (
+            kept.exists()
+            and delivered.exists()
+            and delivered.read_bytes()
+            and warnings <= set(service.http.get("/readyz").json().get("warnings", ()))
+        ):
             assert time.monotonic() < until
             time.sleep(0.05)
         answer = service.http.get("/readyz")
         assert (answer.status_code, answer.json()["status"]) == (200, "ready")
-        assert "anchor file lost.jsonl" in answer.json()["warnings"]
         metrics = service.http.get("/metrics").text
         keys = service.http.get("/api/v1/audit/keys").json()["items"]
     lags = dict(
@@ -370,6 +379,31 @@ def test_a_running_service_keeps_its_anchors_and_warns_of_one_that_fails(
     key = VerifierKey.parse(keys[-1]["key"])
     assert all(Note.parse(note).is_signed(key, checker(key)) for note in checkpoints_in(kept.read_text()))
     assert "anchor file lost.jsonl does not keep the newest checkpoint" in service.log.getvalue()
+    assert "sink file nothing.jsonl does not take events" in service.log.getvalue()
+    lags = dict(re.findall(r'^sluice_audit_sink_lag_seconds{sink="file (.+)"} (.+)$', metrics, re.MULTILINE))
+    assert lags.keys() == {"events.jsonl", "nothing.jsonl"}
+    assert float(lags["nothing.jsonl"]) > 0.1
+    failures = r'^sluice_audit_sink_failures_total{sink="file (.+)"} (.+)$'
+    failed = {name: float(count) for name, count in re.findall(failures, metrics, re.MULTILINE)}
+    assert failed["events.jsonl"] == 0 < failed["nothing.jsonl"]
+    actions = [json.loads(line)["api"]["operation"] for line in delivered.read_text().splitlines()]
+    assert "key.create" in actions
+    monkeypatch.setenv("SLUICE_DATABASE__URL", f"sqlite:///{tmp_path}/sluice.db")
+    monkeypatch.setenv("SLUICE_KEYS__FILE", str(tmp_path / "keyring.json"))
+    monkeypatch.setenv("SLUICE_AUDIT__SINKS", ",".join(sinks))
+    assert run(["audit", "sinks", "--json"]) == FAILED
+    kept_up, late = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (kept_up["name"], late["name"], late["delivered"]) == (
+        "file events.jsonl",
+        "file nothing.jsonl",
+        None,
+    )
+    assert kept_up["delivered"]
+    assert late["waits_s"] > 0.1
+    assert run(["status", "--url", "http://127.0.0.1:1", "--json"]) == UNREACHABLE
+    findings = {each["part"]: each["state"] for each in json.loads(capsys.readouterr().out)["findings"]}
+    assert findings["sink file nothing.jsonl"] == "wrong"
+    assert "sink file events.jsonl" in findings
 
 
 async def test_a_service_with_an_address_that_is_no_anchor_does_not_start(tmp_path: Path) -> None:

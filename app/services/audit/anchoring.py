@@ -26,6 +26,7 @@ from app.store.audit.log import (
     newest_checkpoint,
     replace_checkpoint,
 )
+from app.store.audit.sinks import SinkCursor, list_cursors, waiting_since
 from app.store.database import Database
 
 LATE_S: Final = 60.0
@@ -44,9 +45,15 @@ class Anchoring:
     lag: "LogLag"
 
     @classmethod
-    def over(cls, database: Database, anchors: Sequence[Anchor], now: Callable[[], datetime]) -> "Anchoring":
-        """Return what keeps these anchors up to date."""
-        return cls(database, anchors, now, LogLag(database, [anchor.name for anchor in anchors], now))
+    def over(
+        cls,
+        database: Database,
+        anchors: Sequence[Anchor],
+        now: Callable[[], datetime],
+        sinks: Sequence[str] = (),
+    ) -> "Anchoring":
+        """Return what keeps these anchors up to date; the lag is that of ``sinks``, too."""
+        return cls(database, anchors, now, LogLag(database, [anchor.name for anchor in anchors], now, sinks))
 
     async def run(self) -> None:
         """Give the newest checkpoint to each anchor that does not keep it; one that fails delays no other."""
@@ -133,11 +140,13 @@ class LogLag:
     database: Database
     anchors: Sequence[str]
     now: Callable[[], datetime]
+    sinks: Sequence[str] = ()
     sealing_s: float = 0.0
     _anchoring_s: Mapping[str, float] | None = None
+    _delivering_s: Mapping[str, float] | None = None
 
     async def look(self) -> None:
-        """Read how far sealing and each anchor are."""
+        """Read how far sealing, each anchor and each sink are."""
         async with self.database.system_transaction(write=False) as tx:
             unsealed = await oldest_unsealed(tx)
             kept = await list_anchored(tx) if self.anchors else {}
@@ -145,18 +154,28 @@ class LogLag:
                 name: await oldest_beyond(tx, kept[name].size if name in kept else -1)
                 for name in self.anchors
             }
+            cursors = await list_cursors(tx) if self.sinks else {}
+            undelivered = {
+                name: await waiting_since(tx, cursors.get(name, SinkCursor(name))) for name in self.sinks
+            }
         moment = self.now()
         self.sealing_s = _seconds(unsealed, moment)
         self._anchoring_s = {name: _seconds(since, moment) for name, since in waiting.items()}
+        self._delivering_s = {name: _seconds(since, moment) for name, since in undelivered.items()}
 
     def anchoring_s(self) -> Mapping[str, float]:
         """Return for each anchor how long it has been without a checkpoint that was signed."""
         return self._anchoring_s or dict.fromkeys(self.anchors, 0.0)
 
+    def delivering_s(self) -> Mapping[str, float]:
+        """Return for each sink how long the oldest sealed event waits for it."""
+        return self._delivering_s or dict.fromkeys(self.sinks, 0.0)
+
     def late(self) -> list[str]:
         """Return what is behind by more than a minute, in words for operators."""
         behind = ["sealing the audit log"] if self.sealing_s > LATE_S else []
-        return behind + [f"anchor {name}" for name, lag_s in self.anchoring_s().items() if lag_s > LATE_S]
+        behind += [f"anchor {name}" for name, lag_s in self.anchoring_s().items() if lag_s > LATE_S]
+        return behind + [f"sink {name}" for name, lag_s in self.delivering_s().items() if lag_s > LATE_S]
 
 
 def _seconds(since: datetime | None, moment: datetime) -> float:

@@ -25,6 +25,7 @@ __all__ = [
     "log_entry",
     "log_head",
     "log_leaf",
+    "log_sink",
     "log_tile",
     "log_writer",
     "metadata",
@@ -119,4 +120,13 @@ log_counted = Table(
     # How many leaves of each tenant's log are in its counts.
     *(_text("tenant"), _number("size")),
     PrimaryKeyConstraint("tenant"),
+)
+
+log_sink = Table(
+    "log_sink",
+    metadata,
+    # The next entry of the tree of heads that each sink gets, and the position in its tenant's log.
+    *(_text("name"), _number("entry"), _number("position")),
+    Column("at", Instant, nullable=False),
+    PrimaryKeyConstraint("name"),
 )

@@ -1,0 +1,31 @@
+"""Sinks: places outside, such as a SIEM, that get every sealed event of the audit record."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+
+class SinkError(Exception):
+    """A sink did not take events; the message says what to mend and holds no content."""
+
+
+class SinkEvent(NamedTuple):
+    """An event as it is delivered: its id, when it happened, whether it went well, and one line of OCSF in JSON."""
+
+    uid: str
+    at: datetime
+    success: bool
+    line: bytes
+
+
+class Sink(Protocol):
+    """One place; it may get an event again after a failure, and its consumers tell by the id."""
+
+    @property
+    def name(self) -> str:
+        """Return how metrics and log lines name it: never a secret."""
+        ...
+
+    async def deliver(self, events: Sequence[SinkEvent]) -> None:
+        """Hand over events in their order, and return once they are there; raise SinkError where they may not be."""
+        ...

@@ -1,0 +1,1 @@
+"""Where events of the audit record are delivered: files, syslog."""
