@@ -69,6 +69,12 @@ def sinks(settings: Settings) -> list[Sink]:
         chosen = [sink_of(address) for address in settings.audit.sinks]
     except ValueError as error:
         raise ConfigurationError([f"SLUICE_AUDIT__SINKS: {error}."]) from None
+    except ModuleNotFoundError:
+        sentence = (
+            "SLUICE_AUDIT__SINKS names a place in S3, but the extra s3 is not installed: "
+            "pip install 'sluice-mcp[s3]', or name another place."
+        )
+        raise ConfigurationError([sentence]) from None
     names = [sink.name for sink in chosen]
     if doubled := next((name for name in names if names.count(name) > 1), None):
         sentence = f"SLUICE_AUDIT__SINKS names {doubled} twice: each needs a name of its own, as files by their names."

@@ -263,8 +263,8 @@ class AuditSettings(Section):
     sinks: Names = Field(
         default=(),
         description="Where every event of the record is delivered as OCSF, comma-separated: "
-        "`file:///folder/events.jsonl`, `syslog+tls://host:6514?ca=/folder/ca.pem`, `syslog+tcp://host:601`; "
-        "docs/sinks.md.",
+        "`file:///folder/events.jsonl`, `s3://bucket/folder`, "
+        "`syslog+tls://host:6514?ca=/folder/ca.pem`, `syslog+tcp://host:601`; docs/sinks.md.",
     )
 
 

@@ -130,7 +130,7 @@ def test_every_command_has_help_with_an_example(tmp_path: Path) -> None:
     for group in (
         "keys create list revoke rotate",
         "tenants create list",
-        "audit query export verify checkpoint key prove",
+        "audit query export verify checkpoint key prove sinks",
     ):
         name, *inner = group.split()
         commands += [f"{name} {one}" for one in inner]

@@ -10,13 +10,15 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import obstore
 import pytest
+from obstore.store import S3Store
 from pydantic import SecretStr
 
 from app.assembly import opened
 from app.core.access import Caller, Role
 from app.core.audit import OUTCOME_FAILED, OUTCOME_OK, OUTCOME_REFUSED
-from app.core.contracts.sinks import SinkError, SinkEvent
+from app.core.contracts.sinks import SinkBatch, SinkError
 from app.core.request import RequestInfo
 from app.core.transparency.hashing import HASH_BYTES
 from app.core.transparency.tiles import TilePlace
@@ -34,6 +36,7 @@ from tests.factories import as_owner, with_schema
 from tests.integration.access_setup import Replica, replica_on
 from tests.integration.certificates import self_signed
 from tests.integration.ocsf import faults
+from tests.integration.s3_server import BUCKET, serving_s3
 from tests.integration.sealing import seal_all
 from tests.integration.test_audit_anchors import context_of, syslog_server
 
@@ -57,8 +60,8 @@ class Kept:
         self.events: list[str] = []
         self.fails_after: int | None = None
 
-    async def deliver(self, events: Sequence[SinkEvent]) -> None:
-        taken = events if self.fails_after is None else events[: self.fails_after]
+    async def deliver(self, batch: SinkBatch) -> None:
+        taken = batch.events if self.fails_after is None else batch.events[: self.fails_after]
         self.events += [event.uid for event in taken]
         if self.fails_after is not None:
             raise SinkError("It is away.")
@@ -268,6 +271,45 @@ async def test_events_that_were_deleted_meanwhile_are_passed_over(replica: Repli
     sink = Kept()
     await Delivery(replica.audit, sink).run()
     assert len(sink.events) == 17
+
+
+async def test_a_bucket_gets_objects_whose_names_sort_in_order_and_a_batch_that_comes_again_replaces_its_own(
+    replica: Replica, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery, "BATCH", 4)
+    await record(replica, 11)
+    with serving_s3() as environment:
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        running = Delivery(replica.audit, sink_of(f"s3://{BUCKET}/events"))
+        with monkeypatch.context() as patch:
+
+            async def die(*_: object) -> None:
+                raise asyncio.CancelledError
+
+            patch.setattr(delivery, "put_cursor", die)
+            with pytest.raises(asyncio.CancelledError):
+                await running.run()
+        await running.run()
+        store = S3Store(BUCKET, prefix="events", client_options={"allow_http": True})
+        names = sorted(entry["path"] for batch in obstore.list(store) for entry in batch)
+        lines = [bytes(obstore.get(store, name).bytes()).splitlines() for name in names]
+    assert [len(each) for each in lines] == [4, 4, 3]
+    whole = Kept()
+    await Delivery(replica.audit, whole).run()
+    assert [json.loads(line)["metadata"]["uid"] for each in lines for line in each] == whole.events
+
+
+async def test_a_bucket_that_is_not_there_gets_the_batch_later(
+    replica: Replica, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await record(replica, 2)
+    with serving_s3() as environment:
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        running = Delivery(replica.audit, sink_of("s3://no-such-bucket/events"))
+        await running.run()
+    assert running.count_failures() == 1
 
 
 @pytest.mark.parametrize("tls", [False, True])

@@ -18,6 +18,17 @@ class SinkEvent(NamedTuple):
     line: bytes
 
 
+class SinkBatch(NamedTuple):
+    """Events in their order, and where in the log of heads they begin; batches that begin later follow later.
+
+    A batch that comes again begins where it began before, and may be longer.
+    """
+
+    entry: int
+    position: int
+    events: Sequence[SinkEvent]
+
+
 class Sink(Protocol):
     """One place; it may get an event again after a failure, and its consumers tell by the id."""
 
@@ -26,6 +37,6 @@ class Sink(Protocol):
         """Return how metrics and log lines name it: never a secret."""
         ...
 
-    async def deliver(self, events: Sequence[SinkEvent]) -> None:
+    async def deliver(self, batch: SinkBatch) -> None:
         """Hand over events in their order, and return once they are there; raise SinkError where they may not be."""
         ...

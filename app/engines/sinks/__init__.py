@@ -1,1 +1,1 @@
-"""Where events of the audit record are delivered: files, syslog."""
+"""Where events of the audit record are delivered: files, buckets, syslog."""

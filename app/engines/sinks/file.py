@@ -2,12 +2,11 @@
 
 import asyncio
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from app.core.contracts.sinks import SinkError, SinkEvent
+from app.core.contracts.sinks import SinkBatch, SinkError
 
 _BLOCK: Final = 64 * 1024
 _OWNER_ONLY: Final = 0o600
@@ -24,9 +23,9 @@ class FileSink:
         """Return the name of the file, without its folder."""
         return f"file {self.path.name}"
 
-    async def deliver(self, events: Sequence[SinkEvent]) -> None:
+    async def deliver(self, batch: SinkBatch) -> None:
         """Append lines, and return once they are on the disk."""
-        lines = b"".join(event.line + b"\n" for event in events)
+        lines = b"".join(event.line + b"\n" for event in batch.events)
         try:
             await asyncio.to_thread(self._append, lines)
         except OSError as error:

@@ -7,13 +7,12 @@ has closed its side, which it does once it has read all of it. What a server rea
 import asyncio
 import socket
 import ssl
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC
 from pathlib import Path
 from typing import Final
 
-from app.core.contracts.sinks import SinkError, SinkEvent
+from app.core.contracts.sinks import SinkBatch, SinkError, SinkEvent
 
 _TIME_LIMIT_S: Final = 30
 _AUDIT: Final = 13 * 8
@@ -36,10 +35,10 @@ class SyslogSink:
         """Return the address of the server."""
         return f"syslog {self.host}:{self.port}"
 
-    async def deliver(self, events: Sequence[SinkEvent]) -> None:
+    async def deliver(self, batch: SinkBatch) -> None:
         """Send messages on a connection of their own, and return once the server has read and closed it."""
         host = socket.gethostname()[:_LONGEST_NAME] or "-"
-        frames = b"".join(_framed(event, host) for event in events)
+        frames = b"".join(_framed(event, host) for event in batch.events)
         try:
             async with asyncio.timeout(_TIME_LIMIT_S):
                 await self._send(frames)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from app.core.contracts.anchors import Anchor
-from app.core.contracts.sinks import Sink, SinkError, SinkEvent
+from app.core.contracts.sinks import Sink, SinkBatch, SinkError, SinkEvent
 from app.services.audit.anchoring import Anchoring, LogLag
 from app.services.audit.audit import AuditService
 from app.services.audit.sinks.ocsf import sink_event
@@ -53,7 +53,8 @@ class Delivery:
             return False
         if pending.events:
             try:
-                await self.sink.deliver(await asyncio.to_thread(_formed, pending.events))
+                events = await asyncio.to_thread(_formed, pending.events)
+                await self.sink.deliver(SinkBatch(cursor.entry, cursor.position, events))
             except SinkError as error:
                 self._note(error)
                 return False
