@@ -39,8 +39,8 @@ from app.services.access.shared_rates import SharedRates
 from app.services.access.tenants import TenantService
 from app.services.access.traffic import Traffic
 from app.services.audit.audit import AuditService
+from app.services.audit.canonical import event_code
 from app.services.audit.finding_counts import FindingCounter
-from app.services.audit.leaves import event_code
 from app.services.audit.retention import RetentionService
 from app.services.audit.sinks.delivery import Outlets
 from app.services.background import Background, housekeeping

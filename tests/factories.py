@@ -19,7 +19,7 @@ from app.engines.cipher import KeyKeeper, KeyRing
 from app.services.access.access import AccessService
 from app.services.access.credentials import Authenticator
 from app.services.audit.audit import AuditService
-from app.services.audit.leaves import event_code
+from app.services.audit.canonical import event_code
 from app.services.vault.erasure import ErasureSink
 from app.services.vault.keyring import KeyringService
 from app.services.vault.vault import VaultReceipt, VaultService, VaultWrite

@@ -18,7 +18,7 @@ from app.services.access.policies import ArgumentFault, PolicyService
 from app.services.access.sessions import SessionService
 from app.services.access.tenants import TenantService
 from app.services.audit.audit import AuditQuery, AuditService
-from app.services.audit.leaves import event_code
+from app.services.audit.canonical import event_code
 from app.services.caching import ShortMemory
 from app.services.vault.keyring import KeyringService
 from app.store.audit.writer import GroupWriter

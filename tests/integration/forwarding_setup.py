@@ -21,7 +21,7 @@ from app.services.access.access import HOST
 from app.services.access.policies import PolicyService, argument_check
 from app.services.access.traffic import Traffic
 from app.services.audit.audit import AuditService
-from app.services.audit.leaves import event_code
+from app.services.audit.canonical import event_code
 from app.services.catalog.listing import CallerView, ListingService
 from app.services.forward.forward_record import PrimitiveRequest
 from app.services.forward.forwarding import ForwardService

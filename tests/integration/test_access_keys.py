@@ -21,7 +21,7 @@ from app.core.errors import (
 )
 from app.engines.cipher import RecordKeys
 from app.services.access.access import HOST
-from app.services.audit.leaves import event_code
+from app.services.audit.canonical import event_code
 from app.store.database import Database
 from app.store.tables import metadata
 from tests.integration.access_setup import Replica, replica_on

@@ -14,8 +14,8 @@ from sqlalchemy import text
 from app.core.access import Caller, Role
 from app.core.audit import ALTERED_ACTION, GAP_ACTION, OUTCOME_OK, AuditEvent
 from app.core.errors import AuditUnavailableError, ConflictError, StoreUnavailableError
+from app.services.audit.canonical import payload
 from app.services.audit.findings import Verification
-from app.services.audit.leaves import payload
 from app.services.audit.sealer import LogSealer
 from app.services.audit.verification import LogVerifier
 from app.store.database import Database

@@ -21,7 +21,8 @@ from app.core.errors import (
 )
 from app.core.request import RequestInfo
 from app.services.audit.audit import AuditQuery
-from app.services.audit.leaves import expected_mac, payload
+from app.services.audit.canonical import payload
+from app.services.audit.leaves import expected_mac
 from app.store.audit.audit import AuditFilters, list_events
 from app.store.audit.writer import GroupWriter
 from app.store.database import Database

@@ -13,7 +13,9 @@ from json.encoder import encode_basestring_ascii
 from operator import attrgetter, itemgetter
 from typing import Any, Final
 
-from app.core.audit import AuditEvent
+from app.core.audit import AuditEvent, EventCode, WriterNumber
+from app.core.transparency.hashing import leaf_hash
+from app.engines.cipher import RecordKeys
 
 _NULL: Final = "null"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -170,3 +172,47 @@ class CanonicalForm:
             return (template % tuple(encoded)).encode()
 
         return form
+
+
+UNNUMBERED: Final = 1
+NUMBERED: Final = 2
+IDENTIFIED: Final = 3
+"""Versions of the canonical form; each is the first byte of its leaves."""
+FORMS: Final = {
+    (UNNUMBERED, False): CanonicalForm(UNNUMBERED, numbered=False),
+    (NUMBERED, True): CanonicalForm(NUMBERED, numbered=True),
+    (IDENTIFIED, True): CanonicalForm(IDENTIFIED, numbered=True, identified=True),
+    # No release made such events: what somebody adds to one without a number changes its leaf, too.
+    (IDENTIFIED, False): CanonicalForm(IDENTIFIED, numbered=False, identified=True),
+}
+"""The forms by their version, and by whether the event has a number."""
+LATER: Final = tuple(name for name in IDENTITY if name != "versions")
+"""The members of the newest form but the one that every event of its releases has."""
+
+
+def payload(event: AuditEvent, number: WriterNumber | None = None) -> bytes:
+    """Return the canonical bytes of ``event``, over which its leaf in the log is computed.
+
+    JSON, names sorted, times in microseconds since 1970, sealed content by its SHA-256. ``number`` is None for an event
+    from before events were numbered; one with none of the newest members is from before they existed.
+    """
+    form = FORMS[_version(event, number), number is not None]
+    return form.of_event(event, *(number or ()))
+
+
+def event_leaf(event: AuditEvent, number: WriterNumber | None) -> bytes:
+    """Return the bytes of an event as an entry of its tenant's log: a version byte and the event's payload."""
+    return bytes([_version(event, number)]) + payload(event, number)
+
+
+def event_code(keys: RecordKeys, event: AuditEvent, number: WriterNumber) -> EventCode:
+    """Return the hash of a numbered event's leaf, and its authentication code."""
+    leaf = leaf_hash(event_leaf(event, number))
+    return EventCode(leaf, keys.mac(event.tenant, leaf))
+
+
+def _version(event: AuditEvent, number: WriterNumber | None) -> int:
+    """Return the version of an event's form: which members its release had, by what is stored of it."""
+    if event.versions is not None or any(getattr(event, name) is not None for name in LATER):
+        return IDENTIFIED
+    return UNNUMBERED if number is None else NUMBERED

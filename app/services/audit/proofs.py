@@ -18,7 +18,7 @@ from app.core.errors import NotFoundError
 from app.core.transparency.notes import Checkpoint, Note
 from app.core.transparency.tiles import TilePlace, inclusion_proof, wanted
 from app.services.audit.audit import AuditService
-from app.services.audit.leaves import payload
+from app.services.audit.canonical import payload
 from app.services.audit.sealer import head_leaf
 from app.store.audit.audit import RecordedEvent, Transaction
 from app.store.audit.log import (

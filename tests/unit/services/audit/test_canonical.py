@@ -9,7 +9,8 @@ from uuid import UUID
 import pytest
 
 from app.core.audit import AuditEvent, WriterNumber
-from app.services.audit.leaves import StoredLeaves, payload
+from app.services.audit.canonical import payload
+from app.services.audit.leaves import StoredLeaves
 
 PLAIN: dict[str, Any] = {
     "tenant": "acme",
