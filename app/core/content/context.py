@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from app.core.content.handles import Handle, Original, json_escaped
-from app.core.content.leaves import ContextValue, Leaf
-from app.core.content.parsing import MAX_BLOCKS, MAX_DEPTH, read_items
+from app.core.content.leaves import ContextValue, Leaf, LeafPlace
+from app.core.content.parsing import ItemReader
 from app.core.content.text_edits import (
     Edit,
     PendingConceal,
@@ -16,9 +16,11 @@ from app.core.content.text_edits import (
     raw_edit,
     resolved_edit,
 )
-from app.core.content.walking import SIGNED_REASONING
-from app.core.errors import UnscannableContentError
+from app.core.content.walking import SIGNED_REASONING, ContextReading, ValueReader
+from app.core.errors import InvalidArgumentsError, UnscannableContentError
 
+MAX_BLOCKS: Final = 4_096
+MAX_DEPTH: Final = 64
 LOGPROBS: Final = frozenset({"logprobs", "logprobsResult", "logprobs_result"})
 """Members that say of each token of the text beside them how probable it was."""
 
@@ -48,13 +50,14 @@ class Context:
     ) -> "Context":
         """Parse a list of context items; count unknown types, or refuse them if ``strict``.
 
-        Raise UnscannableContentError if ``strict`` and something cannot be scanned.
+        Raise InvalidArgumentsError or TooLargeError for what is no context within the limits, and
+        UnscannableContentError if ``strict`` and something cannot be scanned.
         """
-        read = read_items(items, max_blocks=max_blocks, max_depth=max_depth, strict=strict)
+        read = _read(items, ValueReader(max_depth, max_blocks), strict=strict)
         context = cls(
             items=items,
             leaves=tuple(read.leaves),
-            user_texts=tuple(read.user_texts),
+            user_texts=read.user_texts,
             skipped=dict(read.skipped),
             unscanned=dict(read.unscanned),
             blocks=read.blocks,
@@ -152,6 +155,20 @@ class Context:
             value = edits[0].value
             (names if value.encoding == "name" else values)[value.path] = rendered(value, edits)
         return [*self.added, *written(self.items, values, names)]
+
+
+def _read(items: Any, values: ValueReader, *, strict: bool) -> ContextReading:
+    """Read plain texts at once, and all else with a reader that knows messages and the shapes of blocks."""
+    if not isinstance(items, list):
+        raise InvalidArgumentsError(
+            "The context must be a list of content items.", details={"pointer": "/context"}
+        )
+    reader: ItemReader | None = None
+    for index, item in enumerate(items):
+        if not values.read_plain((index,), item, LeafPlace.TEXT, None, opens=True):
+            reader = reader or ItemReader(values, strict=strict)
+            reader.read((index,), item)
+    return values.reading
 
 
 def rendered(value: ContextValue, edits: Sequence[RawEdit]) -> str:

@@ -1,15 +1,10 @@
 """Parse context items (messages, content blocks of all interfaces, tool calls and results) into leaves."""
 
-from functools import cached_property
 from typing import Any
 
 from app.core.content.leaves import LeafPlace
 from app.core.content.shapes.blocks import BlockReader, fault
-from app.core.content.walking import ContextReading, Path, ValueReader
-from app.core.errors import InvalidArgumentsError
-
-MAX_BLOCKS = 4_096
-MAX_DEPTH = 64
+from app.core.content.walking import Path, ValueReader
 
 _TOOL_ROLES = frozenset({"tool", "function"})
 _PLAIN_MEMBERS = 2
@@ -17,54 +12,25 @@ _PLAIN_MEMBERS = 2
 _READ_MEMBERS = frozenset({"role", "content", "parts", "tool_calls", "function_call"})
 
 
-def read_items(items: Any, *, max_blocks: int, max_depth: int, strict: bool) -> ContextReading:
-    """Parse a list of context items; raise InvalidArgumentsError or TooLargeError. See ``Context.parse``."""
-    if not isinstance(items, list):
-        raise InvalidArgumentsError(
-            "The context must be a list of content items.", details={"pointer": "/context"}
-        )
-    reader = _Reader(max_blocks, max_depth, strict)
-    for index, item in enumerate(items):
-        reader.item((index,), item)
-    reading = reader.values.reading
-    # Text is added to the last user message that has text; without messages, to the first text item.
-    messages = sorted({value.path[0] for value, is_message in reading.openings if is_message}, reverse=True)
-    last_message = messages[0] if messages else None
-    reading.user_texts = [
-        value
-        for value, is_message in reading.openings
-        if (is_message and value.path[0] == last_message) or (not is_message and not reader.has_messages)
-    ]
-    return reading
+class ItemReader:
+    """Add the leaves of items that are more than a text to the reading of ``values``."""
 
+    def __init__(self, values: ValueReader, *, strict: bool) -> None:
+        self.values = values
+        self.blocks = BlockReader(values, strict=strict)
 
-class _Reader:
-    def __init__(self, max_blocks: int, max_depth: int, strict: bool) -> None:
-        self.values = ValueReader(max_depth, max_blocks)
-        self.strict = strict
-        self.has_messages = False
-
-    @cached_property
-    def blocks(self) -> BlockReader:
-        """Return the reader of all that is no plain text, which most contexts do not need."""
-        return BlockReader(self.values, strict=self.strict)
-
-    def item(self, path: Path, item: Any) -> None:
-        """Parse one item of the list: a message, a block or a bare string."""
-        if isinstance(item, dict) and "role" in item and item.get("type", "message") == "message":
-            self._parse_message(path, item)
-        elif isinstance(item, str):
-            self.values.count_block(path)
-            self.values.read_text(path, item, LeafPlace.TEXT, None, opens=True)
-        elif isinstance(item, dict):
-            if not self.values.read_plain(path, item, LeafPlace.TEXT, None, opens=True):
-                self.blocks.read(path, item, LeafPlace.TEXT, None, opens=True)
-        else:
+    def read(self, path: Path, item: Any) -> None:
+        """Read a message or a block."""
+        if not isinstance(item, dict):
             raise fault(path, "A context item must be an object or a string.")
+        if "role" in item and item.get("type", "message") == "message":
+            self._parse_message(path, item)
+        else:
+            self.blocks.read(path, item, LeafPlace.TEXT, None, opens=True)
 
     def _parse_message(self, path: Path, item: dict[str, Any]) -> None:
         self.values.count_block(path)
-        self.has_messages = True
+        self.values.reading.has_messages = True
         role = item["role"]
         if not isinstance(role, str):
             raise fault((*path, "role"), "A message's role must be a string.")

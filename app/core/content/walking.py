@@ -49,10 +49,20 @@ class ContextReading:
     leaves: list[Leaf] = field(default_factory=list)
     openings: list[tuple[ContextValue, bool]] = field(default_factory=list)
     """The texts to which text may be added, and whether each is of a message."""
-    user_texts: list[ContextValue] = field(default_factory=list)
+    has_messages: bool = False
     skipped: Counter[str] = field(default_factory=Counter)
     unscanned: Counter[str] = field(default_factory=Counter)
     blocks: int = 0
+
+    @property
+    def user_texts(self) -> tuple[ContextValue, ...]:
+        """Return the texts of the last user message that has text; without messages, those of all items."""
+        last_message = max((value.path[0] for value, in_message in self.openings if in_message), default=None)
+        return tuple(
+            value
+            for value, in_message in self.openings
+            if (in_message and value.path[0] == last_message) or not (in_message or self.has_messages)
+        )
 
 
 def pointer_of(path: Path) -> str:
@@ -115,14 +125,23 @@ class ValueReader:
     def read_plain(
         self,
         path: Path,
-        block: dict[str, Any],
+        block: Any,
         place: LeafPlace,
         role: str | None,
         *,
         opens: bool = False,
         in_message: bool = False,
     ) -> bool:
-        """Read a block that has a text and nothing else, as most do; return False, with nothing done, for others."""
+        """Read a string, or a block that has a text and nothing else, as most do.
+
+        Return False, with nothing done, for all others.
+        """
+        if isinstance(block, str):
+            self.count_block(path)
+            self.read_text(path, block, place, role, opens=opens, in_message=in_message)
+            return True
+        if not isinstance(block, dict):
+            return False
         if (
             len(block) != _PLAIN_MEMBERS
             or block.get("type") != "text"
