@@ -42,6 +42,79 @@ _MORE_NAMES: Final = {
     "ANY_TAX_ID": "tax number, taxpayer, inn",
 }
 
+_PERSON: Final = "PERSON"
+_OF_PERSON: Final = re.compile(
+    r"(?:first|last|full|given|family|middle|maiden|legal|birth|card ?holder|patient|employee|applicant|guardian|spouse"
+    r"|emergency contact)s? ?names?|surnames?|forenames?|vornamen?|nachnamen?|familiennamen?|prenoms?|nom de famille"
+    r"|primer nombre|apellidos?|cognome|sobrenome|voornaam|achternaam"
+)
+"""Names of members that hold a person's name and nothing else: a customer or a contact may be a company."""
+_WORDS: Final = re.compile(r"[^\W\d_]+(?:\.?[ ,]{1,2}[^\W\d_]+|['’\-][^\W\d_]+){0,5}\.?")  # noqa: RUF001 - as names have it
+_NO_NAMES: Final = frozenset(
+    [
+        "string",
+        "str",
+        "text",
+        "varchar",
+        "char",
+        "type",
+        "required",
+        "optional",
+        "asc",
+        "desc",
+        "ascending",
+        "descending",
+        "keyword",
+        "true",
+        "false",
+        "null",
+        "none",
+        "nil",
+        "na",
+        "unknown",
+        "unspecified",
+        "undefined",
+        "empty",
+        "missing",
+        "anonymous",
+        "redacted",
+        "hidden",
+        "masked",
+        "default",
+        "boolean",
+        "integer",
+        "number",
+        "object",
+        "array",
+        "column",
+        "field",
+        "member",
+        "value",
+        "name",
+        "names",
+        "first",
+        "last",
+        "full",
+        "given",
+        "family",
+        "middle",
+        "maiden",
+        "legal",
+        "surname",
+        "forename",
+        "and",
+        "or",
+        "of",
+        "the",
+        "not",
+        "yes",
+        "no",
+    ]
+)
+"""What a schema, a form or a table says where a name would stand."""
+_SHORTEST_NAME: Final = 2
+_LONGEST_NAME: Final = 64
+
 _LEAST_DIGITS: Final = 6
 _LONGEST: Final = 32
 _CARD: Final = "CREDIT_CARD"
@@ -60,11 +133,14 @@ _OTHER_FORM: Final = re.compile(
 def named_value(text: str) -> tuple[int, int, str] | None:
     """Return the place and the entity type of the value that ``text`` is, behind its member's name; None for others."""
     frame = MEMBER.match(text)
-    entity = frame and named_entity(frame[1])
-    if not frame or not entity:
+    if not frame:
         return None
     start, end = frame.end(), len(text) - (text[-1] == text[frame.end() - 1])
-    value = text[start:end]
+    entity, value = named_entity(frame[1]), text[start:end]
+    if entity == _PERSON:
+        return (start, end, entity) if is_name(value) else None
+    if not entity:
+        return None
     if len(value) > _LONGEST or _FORM.fullmatch(value) is None or _OTHER_FORM.fullmatch(value):
         return None
     digits = sum(map(str.isdigit, value))
@@ -76,8 +152,17 @@ def named_value(text: str) -> tuple[int, int, str] | None:
 @lru_cache(maxsize=4_096)
 def named_entity(name: str) -> str:
     """Return the type of identifier that the words of a member's name say; empty if they say none."""
+    if _OF_PERSON.fullmatch(_plain(name)):
+        return _PERSON
     words = f" {_plain(name)} "
     return next((entity for phrase, entity in _names().items() if f" {phrase} " in words), "")
+
+
+def is_name(value: str) -> bool:
+    """Return whether the value of a member for a person's name may be one, in whatever letters it is written."""
+    if not _SHORTEST_NAME <= len(value) <= _LONGEST_NAME or _WORDS.fullmatch(value) is None:
+        return False
+    return not _NO_NAMES.issuperset(re.findall(r"\w+", value.lower()))
 
 
 @cache
