@@ -59,7 +59,7 @@ async def fill(url: str) -> None:
     await owner.close()
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 async def test_the_index_finds_what_comparing_all_finds(url: str) -> None:
     await fill(url)
     questions = [row.tobytes() for row in vectors(2, QUESTIONS)]
