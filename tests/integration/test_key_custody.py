@@ -6,10 +6,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from httpx2 import Response
+from httpx2 import ASGITransport, AsyncClient, Response
 
 from app.core.access import COMMAND_LINE, SYSTEM_TENANT, Caller, Role
 from app.core.contracts.policy import CustodyPolicy, Policy
+from app.edge.served import Served
 from app.services.access.access import HOST, AccessService
 from tests.integration.rest_app import Rest, open_rest
 
@@ -64,10 +65,19 @@ async def custody(database_url: str) -> AsyncIterator[Custody]:
     async with open_rest(database_url) as rest:
         await rest.invoke("pii_redaction", [{"type": "text", "text": TEXT}], {"scope": "talk"})
         made = Custody(rest, rest.services.access, datetime.now(UTC))
-        made.access = replace(rest.services.access, now=made.now)
-        policies = replace(rest.services.policies, now=made.now)
-        rest.app.state.route_services = replace(rest.services, access=made.access, policies=policies)
-        yield made
+        authenticator = replace(rest.services.authenticator, now=made.now)
+        made.access = replace(rest.services.access, authenticator=authenticator, now=made.now)
+        rest.app.state.route_services = replace(
+            rest.services,
+            authenticator=authenticator,
+            access=made.access,
+            policies=replace(rest.services.policies, now=made.now),
+        )
+        guard = replace(rest.guard, served=Served(authenticator))
+        transport = ASGITransport(guard, client=("127.0.0.1", 4711))
+        async with AsyncClient(transport=transport, base_url="http://localhost:8000") as http:
+            made.rest = replace(rest, guard=guard, http=http)
+            yield made
 
 
 async def custodian(custody: Custody, by: str | None = None) -> str:
