@@ -50,68 +50,14 @@ _OF_PERSON: Final = re.compile(
 )
 """Names of members that hold a person's name and nothing else: a customer or a contact may be a company."""
 _WORDS: Final = re.compile(r"[^\W\d_]+(?:\.?[ ,]{1,2}[^\W\d_]+|['’\-][^\W\d_]+){0,5}\.?")  # noqa: RUF001 - as names have it
-_NO_NAMES: Final = frozenset(
-    [
-        "string",
-        "str",
-        "text",
-        "varchar",
-        "char",
-        "type",
-        "required",
-        "optional",
-        "asc",
-        "desc",
-        "ascending",
-        "descending",
-        "keyword",
-        "true",
-        "false",
-        "null",
-        "none",
-        "nil",
-        "na",
-        "unknown",
-        "unspecified",
-        "undefined",
-        "empty",
-        "missing",
-        "anonymous",
-        "redacted",
-        "hidden",
-        "masked",
-        "default",
-        "boolean",
-        "integer",
-        "number",
-        "object",
-        "array",
-        "column",
-        "field",
-        "member",
-        "value",
-        "name",
-        "names",
-        "first",
-        "last",
-        "full",
-        "given",
-        "family",
-        "middle",
-        "maiden",
-        "legal",
-        "surname",
-        "forename",
-        "and",
-        "or",
-        "of",
-        "the",
-        "not",
-        "yes",
-        "no",
-    ]
+_SAID_OF_NAMES: Final = (
+    "string str text varchar char type required optional asc desc ascending descending keyword true false null none nil"
+    " na unknown unspecified undefined empty missing anonymous redacted hidden masked default boolean integer number"
+    " object array column field member value name names first last full given family middle maiden legal surname"
+    " forename and or of the not yes no"
 )
 """What a schema, a form or a table says where a name would stand."""
+_NO_NAMES: Final = frozenset(_SAID_OF_NAMES.split())
 _SHORTEST_NAME: Final = 2
 _LONGEST_NAME: Final = 64
 
