@@ -43,11 +43,16 @@ async def anyone(*_: Any) -> Caller:
     return CALLER
 
 
+async def themselves(caller: Caller, *_: Any) -> Caller:
+    return caller
+
+
 async def answered(error: Exception, *, leaves: bool) -> tuple[list[dict[str, Any]], list[Any]]:
     """Return what was sent, and what was logged as a bug."""
     broke, sent = asyncio.Event(), []
     services = SimpleNamespace(
-        gateway=Breaking(error, after=broke), authenticator=SimpleNamespace(authenticate=anyone)
+        gateway=Breaking(error, after=broke),
+        authenticator=SimpleNamespace(authenticate=anyone, acting=themselves),
     )
     guard = EdgeGuard(ProviderDoor(KINDS["openai"]))
 
