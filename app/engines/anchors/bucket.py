@@ -5,20 +5,18 @@ Region, endpoint and credentials come from the environment, as for the tools of 
 
 import asyncio
 import hashlib
-import os
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError
-from obstore.store import S3Store
 
 from app.core.contracts.anchors import AnchorError, Submission
 from app.core.transparency.notes import Checkpoint, Note, NoteError, Signature
+from app.engines.buckets import bucket_at
 
 _TIME_LIMIT: Final = timedelta(seconds=5)
-_RETRIES: Final = 2
 _DIGITS: Final = 16
 """Digits of a size in an object's name, so that names sort as sizes do."""
 
@@ -29,19 +27,7 @@ class BucketAnchor:
     def __init__(self, location: str) -> None:
         """Take a location such as ``s3://bucket/folder``."""
         self.name = f"bucket {location}"
-        bucket, _, prefix = location.removeprefix("s3://").partition("/")
-        self._store = S3Store(
-            bucket,
-            prefix=prefix.strip("/") or None,
-            # Object lock takes no object without a checksum.
-            checksum_algorithm="SHA256",
-            client_options={
-                "timeout": _TIME_LIMIT,
-                "connect_timeout": _TIME_LIMIT,
-                "allow_http": os.environ.get("AWS_ALLOW_HTTP", "").lower() == "true",
-            },
-            retry_config={"max_retries": _RETRIES, "retry_timeout": _TIME_LIMIT},
-        )
+        self._store = bucket_at(location, _TIME_LIMIT)
 
     async def newest(self) -> Checkpoint | None:
         """Return None: listing all objects at each checkpoint would cost more and more."""
