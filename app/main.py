@@ -2,26 +2,29 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import structlog
 from fastapi import FastAPI
+from starlette.routing import BaseRoute
+from starlette.types import ASGIApp
 
 import app
 from app.api.auth import OPEN_STREAMS, RouteServices
 from app.api.invoke import OrdinaryRoute
-from app.api.surface import OPENAPI_PATH, SURFACES, install_rest
+from app.api.surface import OPENAPI_PATH, SURFACES, install_rest, rest_routers
 from app.assembly import Services, opened, utc_now
 from app.core.access import Caller, Role
 from app.edge.budget import ByteLimits
 from app.edge.guard import Drain, EdgeGuard, GuardedApp
 from app.edge.health import Readiness, in_turn
-from app.edge.limits import EdgeLimits
+from app.edge.limits import DeclaredLimits, EdgeLimits
 from app.edge.observability import Metrics, configure_logging
 from app.edge.served import SERVED, Served
 from app.edge.tracing import tracer_to
@@ -125,7 +128,23 @@ def create_app(
             invoke = OrdinaryRoute(routes, partial(FastAPI.__call__, service)) if ordinary else None
             yield {SERVED: Served(services.access.authenticator, mcp.app, invoke)}
 
+    routers = rest_routers(readiness, metrics if settings.telemetry.metrics else None)
+
+    def guarded(application: ASGIApp, own: Sequence[BaseRoute]) -> EdgeGuard:
+        return EdgeGuard(
+            application,
+            limits=_edge(settings),
+            routes=DeclaredLimits.of([*chain.from_iterable(router.routes for router in routers), *own]),
+            drain=drain,
+            metrics=metrics,
+            tracer=tracer,
+            rpc_codes={code: row.code for code, row in WIRE_ERRORS.items()},
+            surfaces=SURFACES,
+            logger=structlog.get_logger("sluice").bind(),
+        )
+
     service = GuardedApp(
+        guarded,
         title="Sluice",
         version=app.__version__,
         description=DESCRIPTION,
@@ -136,20 +155,7 @@ def create_app(
     )
     service.state.drain = drain
     service.state.first_key = None
-    declared = install_rest(service, readiness, metrics if settings.telemetry.metrics else None)
-    service.guard_with(
-        partial(
-            EdgeGuard,
-            limits=_edge(settings),
-            routes=declared,
-            drain=drain,
-            metrics=metrics,
-            tracer=tracer,
-            rpc_codes={code: row.code for code, row in WIRE_ERRORS.items()},
-            surfaces=SURFACES,
-            logger=structlog.get_logger("sluice").bind(),
-        )
-    )
+    install_rest(service, routers)
     return service
 
 

@@ -1,8 +1,9 @@
 """Put the REST surface together: routes, error handlers and the OpenAPI document."""
 
+from collections.abc import Iterable
 from typing import Final
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 
 from app.api import (
     access,
@@ -28,7 +29,6 @@ from app.api import (
 from app.api.errors import install_error_handlers
 from app.api.openapi import document_of
 from app.edge.health import Readiness, health_router
-from app.edge.limits import DeclaredLimits
 from app.edge.observability import Metrics
 
 OPENAPI_PATH: Final = "/api/v1/openapi.json"
@@ -61,17 +61,18 @@ SURFACES: Final = (*gateway.SURFACES, litellm.SURFACE)
 """Paths whose clients speak another API than ours; the EdgeGuard is given them."""
 
 
-def install_rest(app: FastAPI, readiness: Readiness, metrics: Metrics | None) -> DeclaredLimits:
-    """Add the whole REST surface to ``app``, before it starts: afterwards error handlers come too late.
+def rest_routers(readiness: Readiness, metrics: Metrics | None) -> tuple[APIRouter, ...]:
+    """Return the routers of the whole REST surface; without ``metrics`` there is no ``/metrics``."""
+    return *_ROUTERS, health_router(readiness, metrics)
 
-    Wrap ``app`` in an EdgeGuard with the limits that are returned, on which the routes rely, and set
-    ``app.state.route_services`` (RouteServices) before the first request. Without ``metrics`` there is no ``/metrics``.
+
+def install_rest(app: FastAPI, routers: Iterable[APIRouter]) -> None:
+    """Add the REST surface to ``app``, before it starts: afterwards error handlers come too late.
+
+    The routes rely on an EdgeGuard around ``app`` that holds the limits which they declare, and on
+    ``app.state.route_services`` (RouteServices), to be set before the first request.
     """
     install_error_handlers(app)
-    for router in _ROUTERS:
+    for router in routers:
         app.include_router(router)
-    health = health_router(readiness, metrics)
-    app.include_router(health)
     app.openapi = lambda: document_of(app)  # type: ignore[method-assign]
-    routed = (route for router in (*_ROUTERS, health) for route in router.routes)
-    return DeclaredLimits.of([*routed, *app.routes])

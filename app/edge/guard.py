@@ -11,6 +11,7 @@ import structlog
 from fastapi import FastAPI
 from fastapi.middleware.asyncexitstack import AsyncExitStackMiddleware
 from starlette.middleware.exceptions import ExceptionMiddleware
+from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.core.errors import InvalidRequestError, OverloadedError, ServiceError
@@ -290,11 +291,13 @@ class GuardedApp(FastAPI):
     What has a way of its own behind the guard pays for nothing of the framework.
     """
 
-    _guard: EdgeGuard
+    def __init__(self, guard: Callable[[ASGIApp, Sequence[BaseRoute]], EdgeGuard], **settings: Any) -> None:
+        """Take what builds the guard, from the application behind it and the framework's own routes.
 
-    def guard_with(self, build: Callable[[ASGIApp], EdgeGuard]) -> None:
-        """Let every request pass the guard that ``build`` makes; call it once, before the first request."""
-        self._guard = build(super().__call__)
+        ``settings`` are FastAPI's.
+        """
+        super().__init__(**settings)
+        self._guard = guard(super().__call__, self.routes)
 
     def build_middleware_stack(self) -> ASGIApp:
         """Return what stands between the guard and the routes."""
