@@ -188,19 +188,6 @@ entry = Table(
     sqlite_with_rowid=False,
 )
 
-erasure = Table(
-    "erasure",
-    metadata,
-    _text("tenant"),
-    Column("id", Uuid, nullable=False),
-    _text("kind"),
-    _moment("at"),
-    _text("actor"),
-    _text("scope", nullable=True),
-    _document("counts"),
-    PrimaryKeyConstraint("tenant", "id"),
-)
-
 audit_event = Table(
     "audit_event",
     metadata,

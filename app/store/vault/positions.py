@@ -8,7 +8,8 @@ from sqlalchemy import Select, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.store.insertion import insert_absent
-from app.store.tables import erasure, installation
+from app.store.tables import installation
+from app.store.vault.tables import erasure
 
 _ROW = "mark"
 _LINE_BYTES = 8

@@ -1,6 +1,6 @@
-"""Tables of the vault beside scopes and entries: keys, and what the gateway keeps of a conversation."""
+"""Tables of the vault beside scopes and entries: keys, erasures, and what the gateway keeps of a conversation."""
 
-from sqlalchemy import BigInteger, Column, Index, LargeBinary, PrimaryKeyConstraint, Table, Text
+from sqlalchemy import BigInteger, Column, Index, LargeBinary, PrimaryKeyConstraint, Table, Text, Uuid
 
 from app.store.tables import Document, Instant, metadata
 
@@ -40,6 +40,19 @@ gateway_signed = Table(
     _blob("ciphertext"),
     Column("created", Instant, nullable=False),
     PrimaryKeyConstraint("tenant", "scope", "lookup"),
+)
+
+erasure = Table(
+    "erasure",
+    metadata,
+    _text("tenant"),
+    Column("id", Uuid, nullable=False),
+    _text("kind"),
+    Column("at", Instant, nullable=False),
+    _text("actor"),
+    Column("scope", Text, nullable=True),
+    Column("counts", Document, nullable=False),
+    PrimaryKeyConstraint("tenant", "id"),
 )
 
 tenant_key = Table(

@@ -16,13 +16,12 @@ from app.store.tables import (
     SCOPE_ACTIVE,
     SCOPE_ERASED,
     entry,
-    erasure,
     installation,
     scope,
 )
 from app.store.vault.allocation import LOOKUP_NAMES, ORDINALS, remove_contents
 from app.store.vault.numbering import EPOCH_STRIDE, ScopeRow
-from app.store.vault.tables import gateway_binding, gateway_signed
+from app.store.vault.tables import erasure, gateway_binding, gateway_signed
 
 _ENTRIES = (
     "SELECT e.type, e.ordinal, e.ciphertext, s.generation, s.kek_version, s.dek_wrapped, s.state, s.expires, s.owner "
