@@ -181,10 +181,14 @@ entry = Table(
     _moment("created"),
     # A keyed digest of the value for its tenant; NULL until it is filled in, for entries of older releases.
     _blob("blind", nullable=True),
+    # The same of its normal form, which spellings of one value share.
+    _blob("blind_normal", nullable=True),
     PrimaryKeyConstraint("tenant", "scope", "type", "ordinal"),
     UniqueConstraint("tenant", "scope", "type", "lookup"),
     Index(None, "tenant", "blind"),
     Index("ix_entry_tenant_scope_unindexed", "tenant", "scope", **_where("blind IS NULL")),
+    Index(None, "tenant", "blind_normal"),
+    Index("ix_entry_tenant_scope_without_normal", "tenant", "scope", **_where("blind_normal IS NULL")),
     sqlite_with_rowid=False,
 )
 

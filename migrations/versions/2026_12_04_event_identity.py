@@ -45,31 +45,32 @@ def upgrade() -> None:
         return
     added = (f"ADD COLUMN IF NOT EXISTS {name} {kind}" for name, kind in TYPES.items())
     op.execute(f"ALTER TABLE audit_event {', '.join(added)}")
-    _replace(_numbered(), BETWEEN)
+    _replace(numbered(), BETWEEN)
     _revision("2026_11_27_audit_indexes").build(INDEX, COLUMNS, WHERE)
 
 
 def downgrade() -> None:
     op.execute(f"DROP INDEX {INDEX}")
     if op.get_bind().dialect.name == "postgresql":
-        _replace(_numbered(), {})
+        _replace(numbered(), {})
     for name in reversed(NAMES):
         op.drop_column("audit_event", name)
 
 
-def _numbered() -> str:
+def numbered() -> str:
     """Return the function that stores batches as the migration before left it."""
-    return _with(_revision("2026_11_26_tenant_batches").STORE, _revision("2026_11_30_event_numbers").BEHIND)
+    return changed(_revision("2026_11_26_tenant_batches").STORE, _revision("2026_11_30_event_numbers").BEHIND)
 
 
 def _replace(store: str, changes: dict[str, str]) -> None:
     op.execute("DROP FUNCTION sluice_store_batch")
-    op.execute(_with(store, changes))
+    op.execute(changed(store, changes))
     op.execute("REVOKE ALL ON FUNCTION sluice_store_batch FROM PUBLIC")
     op.execute(f"GRANT EXECUTE ON FUNCTION sluice_store_batch TO {APP}")
 
 
-def _with(store: str, changes: dict[str, str]) -> str:
+def changed(store: str, changes: dict[str, str]) -> str:
+    """Return a definition with ``changes``; raise RuntimeError where something that they replace is not in it."""
     for before, after in changes.items():
         if before not in store:
             raise RuntimeError("The function that stores batches is not the one that this migration changes.")

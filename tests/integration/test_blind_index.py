@@ -40,7 +40,11 @@ async def fill(vault: Vault, tenant: str, scopes: int) -> None:
 
 async def forget(vault: Vault, tenant: str) -> None:
     """Leave the entries of a tenant as an older release stored them."""
-    await as_owner(vault.database, "UPDATE entry SET blind = NULL WHERE tenant = :tenant", tenant=tenant)
+    await as_owner(
+        vault.database,
+        "UPDATE entry SET blind = NULL, blind_normal = NULL WHERE tenant = :tenant",
+        tenant=tenant,
+    )
 
 
 async def without_digest(vault: Vault, tenant: str) -> int:
@@ -167,7 +171,8 @@ async def test_a_value_is_found_page_by_page_also_while_the_index_is_filled(data
             assert (await tx.execute(query, {"tenant": rest.tenant})).scalar_one() == 0
         await as_owner(
             rest.vault.database,
-            "UPDATE entry SET blind = NULL WHERE tenant = :tenant AND scope IN ('talk-1', 'talk-3')",
+            "UPDATE entry SET blind = NULL, blind_normal = NULL "
+            "WHERE tenant = :tenant AND scope IN ('talk-1', 'talk-3')",
             tenant=rest.tenant,
         )
         path, body = "/api/v1/vault/occurrences", {"value": "joe@example.com"}

@@ -10,6 +10,7 @@ from app.core.content.handles import LITERAL, Original
 from app.core.contracts.middleware import VaultOptions
 from app.core.errors import StoreUnavailableError
 from app.engines.cipher import KeyKeeper, KeyRingError, RecordKeys, ScopeKeys, SealBrokenError
+from app.services.vault.normal_forms import stored_form
 from app.store.database import Database
 from app.store.vault.blind import (
     EntryKey,
@@ -73,7 +74,7 @@ class BlindIndex:
             await asyncio.sleep(0)
 
     async def fill(self, tell: Callable[[int, int], None] = _log_progress) -> int:
-        """Store the digests of entries that have none, of all tenants; return how many.
+        """Store the digests of entries that lack one, of all tenants; return how many.
 
         ``tell`` hears after each batch how many are done and how many were left at the start (at most 100,000 are
         counted). An entry that cannot be opened stays as it is, and a later run tries it again.
@@ -85,7 +86,7 @@ class BlindIndex:
         while left:
             async with self.database.system_transaction() as tx:
                 entries = await list_unindexed(tx, after=after, limit=_FILLED)
-                digests = [(entry.key, digest) for entry in entries if (digest := self._digest(entry))]
+                digests = [(entry.key, pair) for entry in entries if (pair := self._digests(entry))]
                 await index_entries(tx, digests)
             done += len(digests)
             tell(done, left)
@@ -95,7 +96,7 @@ class BlindIndex:
             await asyncio.sleep(_PAUSE_S)
         return done
 
-    def _digest(self, entry: UnindexedEntry) -> bytes | None:
+    def _digests(self, entry: UnindexedEntry) -> tuple[bytes, bytes] | None:
         sealed = entry.sealed
         try:
             keys = self.key_keeper.open(
@@ -105,7 +106,11 @@ class BlindIndex:
         except (KeyRingError, SealBrokenError):
             log.error("an entry of the vault cannot be opened, so no erasure by value finds it")  # noqa: TRY400
             return None
-        return blind_digest(self.keys, entry.tenant, Original.decode(payload).text, canonical=entry.canonical)
+        text = Original.decode(payload).text
+        return (
+            blind_digest(self.keys, entry.tenant, text, canonical=entry.canonical),
+            normal_digest(self.keys, entry.tenant, stored_form(sealed.label, text)),
+        )
 
     def _open(self, tenant: str, row: ScopeRow) -> ScopeKeys:
         if row.kek_version is None or row.dek_wrapped is None:
@@ -120,10 +125,13 @@ def value_of(keys: RecordKeys, tenant: str, label: str, original: Original, opti
     """Return what is stored of an original and by which digests it is found."""
     payload = original.encode()
     canonical = options.canonical and label != LITERAL
-    blind = blind_digest(keys, tenant, original.text, canonical=canonical)
+    digests = (
+        blind_digest(keys, tenant, original.text, canonical=canonical),
+        normal_digest(keys, tenant, stored_form(label, original.text)),
+    )
     if canonical:
-        return Value(label, payload, folded(original.text), "canonical", blind)
-    return Value(label, payload, payload, "exact" if original.spelling is None else "spelled", blind)
+        return Value(label, payload, folded(original.text), "canonical", *digests)
+    return Value(label, payload, payload, "exact" if original.spelling is None else "spelled", *digests)
 
 
 def blind_digest(keys: RecordKeys, tenant: str, text: str, *, canonical: bool) -> bytes:
@@ -131,6 +139,11 @@ def blind_digest(keys: RecordKeys, tenant: str, text: str, *, canonical: bool) -
     return keys.blind(
         tenant, b"c" + folded(text) if canonical else b"x" + text.encode("utf-8", "surrogatepass")
     )
+
+
+def normal_digest(keys: RecordKeys, tenant: str, form: bytes) -> bytes:
+    """Return the digest of a normal form in its tenant's blind index; it never collides with one of a value."""
+    return keys.blind(tenant, b"n" + form)
 
 
 def folded(text: str) -> bytes:

@@ -18,7 +18,7 @@ from app.store.vault.numbering import Key, Numbering, Place, Want
 AUDIT_COLUMNS = tuple(column.name for column in audit_event.columns if column.name != WRITTEN_BY)
 
 _SCOPE_COLUMNS = 10
-_ENTRY_COLUMNS = 9
+_ENTRY_COLUMNS = 10
 _READ = "SELECT * FROM sluice_read_batch($1, $2, $3, $4, $5, $6, $7)"
 _MARKS = ", ".join(
     f"${at}" for at in range(1, 3 + _SCOPE_COLUMNS + _ENTRY_COLUMNS + 1 + len(AUDIT_COLUMNS) + 1)

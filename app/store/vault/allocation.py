@@ -35,7 +35,10 @@ _SCOPE_COLUMNS = (
     *("tenant", "id", "created", "expires", "state", "generation"),
     *("counters", "restore_epoch", "dek_wrapped", "kek_version", "owner"),
 )
-_ENTRY_COLUMNS = ("tenant", "scope", "type", "ordinal", "lookup", "ciphertext", "origin", "blind", "created")
+_ENTRY_COLUMNS = (
+    *("tenant", "scope", "type", "ordinal", "lookup", "ciphertext", "origin"),
+    *("blind", "blind_normal", "created"),
+)
 
 
 @dataclass(frozen=True, slots=True)

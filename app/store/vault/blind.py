@@ -79,13 +79,13 @@ async def list_unindexed_scopes(
 
 
 async def count_unindexed(tx: AsyncConnection, *, most: int) -> int:
-    """Return how many entries of all tenants have no digest yet, up to ``most``: more are not counted."""
-    some = select(entry.c.scope).where(entry.c.blind.is_(None)).limit(most).subquery()
+    """Return how many entries of all tenants lack a digest, up to ``most``: more are not counted."""
+    some = select(entry.c.scope).where(entry.c.blind_normal.is_(None)).limit(most).subquery()
     return (await tx.execute(select(func.count()).select_from(some))).scalar_one()
 
 
 async def list_unindexed(tx: AsyncConnection, *, after: EntryKey | None, limit: int) -> list[UnindexedEntry]:
-    """Return entries of all tenants without a digest, in the order of their keys."""
+    """Return entries of all tenants that lack a digest, in the order of their keys."""
     key = (entry.c.tenant, entry.c.scope, entry.c.type, entry.c.ordinal)
     query = (
         select(
@@ -93,7 +93,7 @@ async def list_unindexed(tx: AsyncConnection, *, after: EntryKey | None, limit: 
             *(scope.c.generation, scope.c.kek_version, scope.c.dek_wrapped),
         )
         .join_from(entry, scope, (scope.c.tenant == entry.c.tenant) & (scope.c.id == entry.c.scope))
-        .where(entry.c.blind.is_(None), scope.c.dek_wrapped.is_not(None))
+        .where(entry.c.blind_normal.is_(None), scope.c.dek_wrapped.is_not(None))
         .order_by(*key)
         .limit(limit)
     )
@@ -112,22 +112,23 @@ async def list_unindexed(tx: AsyncConnection, *, after: EntryKey | None, limit: 
     ]
 
 
-async def index_entries(tx: AsyncConnection, digests: Sequence[tuple[EntryKey, bytes]]) -> None:
-    """Store digests of entries; one that was erased meanwhile stays away."""
+async def index_entries(tx: AsyncConnection, digests: Sequence[tuple[EntryKey, tuple[bytes, bytes]]]) -> None:
+    """Store digests of entries (of the value, of its normal form); one that was erased meanwhile stays away."""
     if not digests:
         return
     if tx.dialect.name == "sqlite":
         await run_many(
             tx,
-            "UPDATE entry SET blind = ? WHERE tenant = ? AND scope = ? AND type = ? AND ordinal = ?",
-            [(digest, *key) for key, digest in digests],
+            "UPDATE entry SET blind = ?, blind_normal = ? "
+            "WHERE tenant = ? AND scope = ? AND type = ? AND ordinal = ?",
+            [(*pair, *key) for key, pair in digests],
         )
         return
-    columns = zip(*((*key, digest) for key, digest in digests), strict=True)
+    columns = zip(*((*key, *pair) for key, pair in digests), strict=True)
     await tx.exec_driver_sql(
-        "UPDATE entry SET blind = q.blind "
-        "FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bytea[]) "
-        "AS q(tenant, scope, type, ordinal, blind) WHERE entry.tenant = q.tenant AND entry.scope = q.scope "
+        "UPDATE entry SET blind = q.blind, blind_normal = q.normal "
+        "FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bytea[], $6::bytea[]) "
+        "AS q(tenant, scope, type, ordinal, blind, normal) WHERE entry.tenant = q.tenant AND entry.scope = q.scope "
         "AND entry.type = q.type AND entry.ordinal = q.ordinal",
         tuple(list(column) for column in columns),
     )

@@ -58,7 +58,7 @@ class DataKeys(Protocol):
 class Value:
     """A value to allocate: its label, the bytes to seal and those to look up, and how (see ``entry.origin``).
 
-    ``blind`` is its digest in the tenant's blind index.
+    ``blind`` is its digest in the tenant's blind index, ``blind_normal`` that of its normal form.
     """
 
     label: str
@@ -66,6 +66,7 @@ class Value:
     looked_up: bytes
     origin: str
     blind: bytes
+    blind_normal: bytes
 
     @property
     def canonical(self) -> bool:
@@ -237,8 +238,9 @@ class Numbering:
                 continue
             ordinal = self.ordinals[key] = row.take(value.label, want.above)
             sealed = use.seal(value.label, ordinal, value.payload)
+            digests = (value.blind, value.blind_normal)
             self.entries.append(
-                (*want.place, value.label, ordinal, key[3], sealed, value.origin, value.blind, self.now)
+                (*want.place, value.label, ordinal, key[3], sealed, value.origin, *digests, self.now)
             )
             if at % _YIELD_EVERY == _YIELD_EVERY - 1:
                 await asyncio.sleep(0)

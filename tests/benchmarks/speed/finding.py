@@ -17,7 +17,8 @@ from sqlalchemy import make_url
 from app.assembly import Services, opened
 from app.core.access import Caller, Role
 from app.core.content.handles import Original
-from app.services.vault.blind_index import blind_digest
+from app.services.vault.blind_index import blind_digest, normal_digest
+from app.services.vault.normal_forms import stored_form
 from app.settings import DatabaseSettings, KeysSettings, Settings
 from app.store.vault.allocation import Allocation
 from app.store.vault.numbering import Numbering, Value, Want
@@ -65,7 +66,7 @@ async def _measured(url: str, sizes: Sizes, folder: Path) -> list[tuple[object, 
             await _run(url, "ANALYZE")
             filled = sizes.scopes // part
             fast = [await _erase(services, number * 7 % filled) for number in range(_ERASURES)]
-            await _run(url, "UPDATE entry SET blind = NULL")
+            await _run(url, "UPDATE entry SET blind = NULL, blind_normal = NULL")
             await _run(url, "ANALYZE")
             slow = await _erase(services, filled - 1)
             begin = time.perf_counter()
@@ -82,12 +83,15 @@ async def _fill(services: Services, first: int, end: int) -> None:
         wants = []
         for number in range(start, min(start + _CHUNK, end)):
             payload = Original(_value(number)).encode()
-            blind = blind_digest(keys, CALLER.tenant, _value(number), canonical=False)
+            digests = (
+                blind_digest(keys, CALLER.tenant, _value(number), canonical=False),
+                normal_digest(keys, CALLER.tenant, stored_form("EMAIL", _value(number))),
+            )
             wants.append(
                 Want(
                     CALLER.tenant,
                     uuid4().hex,
-                    [Value("EMAIL", payload, payload, "exact", blind)],
+                    [Value("EMAIL", payload, payload, "exact", *digests)],
                     None,
                     fresh=True,
                 )

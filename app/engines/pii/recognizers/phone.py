@@ -9,29 +9,10 @@ import phonenumbers
 from presidio_analyzer import AnalysisExplanation, EntityRecognizer, RecognizerResult
 from presidio_analyzer.nlp_engine import NlpArtifacts
 
+from app.engines.phone_regions import REGIONS
 from app.engines.pii.names.nlp import LANGUAGE, EmbeddedArtifacts
 from app.engines.pii.recognizers.cues import NOT_A_DATE, CuedRecognizer, cued
 
-REGIONS = (
-    "US",
-    "GB",
-    "DE",
-    "FR",
-    "IN",
-    "IL",
-    "BR",
-    "IT",
-    "ES",
-    "NL",
-    "AU",
-    "ZA",
-    "JP",
-    "MX",
-    "PL",
-    "SE",
-    "CH",
-    "AT",
-)
 _CANDIDATE = re.compile(
     r"(?<![\w+.])(?<!\d[-/])(?P<number>\(?\+?(?:\d{1,6}\)?[ .\-]?)?(?:\(\d{1,5}\)[ .\-/]?)?\d{1,15}"
     r"(?:(?:[ .\-/\u00a0]|[ ]-[ ])\d{1,15}){0,40})"
