@@ -152,9 +152,14 @@ class Metrics:
         )
 
     def watch_sinks(
-        self, delivering_s: Callable[[], Mapping[str, float]], failures: Mapping[str, Callable[[], int]]
+        self,
+        delivering_s: Callable[[], Mapping[str, float]],
+        counts: Mapping[str, Mapping[str, Callable[[], int]]],
     ) -> None:
-        """Show how far each sink of the audit record lags, in seconds, and how often each has failed."""
+        """Show how far each sink of the audit record lags, in seconds.
+
+        ``counts`` are its ``failures``, and the events that it has ``rejected`` or got ``shortened``.
+        """
         self._sampled.gauges(
             "sluice_audit_sink_lag_seconds",
             "Age of the oldest sealed event that a sink does not have.",
@@ -166,7 +171,19 @@ class Metrics:
             "sluice_audit_sink_failures",
             "Batches of events that a sink did not take; they are sent again.",
             "sink",
-            failures,
+            counts["failures"],
+        )
+        self._sampled.counters(
+            "sluice_audit_sink_rejected_events",
+            "Events that a sink has rejected for good; they are not sent again.",
+            "sink",
+            counts["rejected"],
+        )
+        self._sampled.counters(
+            "sluice_audit_sink_shortened_events",
+            "Events that a sink got without their details, because the whole was too large.",
+            "sink",
+            counts["shortened"],
         )
 
     def watch_detection(self, counts: Callable[[], Mapping[str, int]]) -> None:

@@ -386,6 +386,8 @@ def test_a_running_service_keeps_its_anchors_and_sinks_and_warns_of_those_that_f
     failures = r'^sluice_audit_sink_failures_total{sink="file (.+)"} (.+)$'
     failed = {name: float(count) for name, count in re.findall(failures, metrics, re.MULTILINE)}
     assert failed["events.jsonl"] == 0 < failed["nothing.jsonl"]
+    for count in ("rejected", "shortened"):
+        assert f'\nsluice_audit_sink_{count}_events_total{{sink="file nothing.jsonl"}} 0.0' in metrics
     actions = [json.loads(line)["api"]["operation"] for line in delivered.read_text().splitlines()]
     assert "key.create" in actions
     monkeypatch.setenv("SLUICE_DATABASE__URL", f"sqlite:///{tmp_path}/sluice.db")

@@ -4,11 +4,9 @@ import asyncio
 import hashlib
 import json
 import logging
-import math
 import ssl
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import obstore
 import pytest
@@ -16,10 +14,6 @@ from obstore.store import S3Store
 from pydantic import SecretStr
 
 from app.assembly import opened
-from app.core.access import Caller, Role
-from app.core.audit import OUTCOME_FAILED, OUTCOME_OK, OUTCOME_REFUSED
-from app.core.contracts.sinks import SinkBatch, SinkError
-from app.core.request import RequestInfo
 from app.core.transparency.hashing import HASH_BYTES
 from app.core.transparency.tiles import TilePlace
 from app.engines.sinks.choosing import sink_of
@@ -37,11 +31,8 @@ from tests.integration.access_setup import Replica, replica_on
 from tests.integration.certificates import self_signed
 from tests.integration.ocsf import faults
 from tests.integration.s3_server import BUCKET, serving_s3
-from tests.integration.sealing import seal_all
+from tests.integration.sink_setup import TENANTS, Kept, by_tenant, documents, in_log, record
 from tests.integration.test_audit_anchors import context_of, syslog_server
-
-TENANTS = ("acme", "borealis", "cedar")
-REQUEST = RequestInfo("0193b2f0-7c1d", f"00-{'ab' * 16}-{'cd' * 8}-01", None, math.inf)
 
 
 @pytest.fixture
@@ -49,65 +40,6 @@ async def replica(own_database_url: str) -> AsyncIterator[Replica]:
     """Return a process on a database of this test's own, since sinks get the events of all tenants."""
     async with Database(own_database_url, patience=PATIENT) as database, replica_on(database) as running:
         yield running
-
-
-class Kept:
-    """A sink that keeps what it gets, unless it is told to fail: after so many events of a batch."""
-
-    name = "kept"
-
-    def __init__(self) -> None:
-        self.events: list[str] = []
-        self.fails_after: int | None = None
-
-    async def deliver(self, batch: SinkBatch) -> None:
-        taken = batch.events if self.fails_after is None else batch.events[: self.fails_after]
-        self.events += [event.uid for event in taken]
-        if self.fails_after is not None:
-            raise SinkError("It is away.")
-
-
-async def record(replica: Replica, count: int, *, seal: bool = True) -> None:
-    """Record events of all tenants, and seal them in more than one step."""
-    for number in range(count):
-        user = "somebody" if number > 9 else None
-        roles = frozenset({Role.INVOKER, Role.AUDITOR})
-        caller = Caller(TENANTS[number % 7 % 3], "00000001", roles, key_name="desk", end_user=user)
-        event = replica.audit.new_event(
-            *(caller, ("middleware.invoke", "key.revoke", "policy.update", "audit.gap")[number % 4]),
-            (OUTCOME_OK, OUTCOME_REFUSED, OUTCOME_FAILED)[number % 3],
-            REQUEST if number % 2 else None,
-            middleware=("pii_redaction", None, "pii_restoration")[number % 3],
-            error_code=None if number % 3 == 0 else "forbidden",
-            scope_ref="ab" * 32 if number % 5 else None,
-            counts={"PERSON": 2, "ÉTAT": 1} if number % 4 == 0 else {},
-            details={"provider": "openai", "model": "gpt", "number": number} if number % 2 else {},
-            policy_version=number or None,
-            sealed=b"kept content" if number == 1 else None,
-            decision=("allow", "flag", "change", "block", None)[number % 5],
-        )
-        await replica.audit.record(event)
-        if seal and number % 5 == 4:
-            await seal_all(replica.audit)
-    if seal:
-        await seal_all(replica.audit)
-
-
-async def in_log(replica: Replica) -> list[str]:
-    """Return the ids of all sealed events by tenant and position."""
-    async with replica.database.connection() as tx:
-        raw = await tx.exec_driver_sql("SELECT event FROM log_leaf ORDER BY tenant, position")
-        return [str(row[0]).replace("-", "") for row in raw]
-
-
-def documents(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
-def by_tenant(delivered: Sequence[dict[str, Any]]) -> list[str]:
-    """Return the ids of what was delivered, first time each, by tenant in the order of delivery."""
-    first = {each["metadata"]["uid"]: each["metadata"]["tenant_uid"] for each in delivered}
-    return [uid.replace("-", "") for uid, _ in sorted(first.items(), key=lambda pair: pair[1])]
 
 
 async def test_each_sealed_event_is_a_line_of_ocsf_in_the_order_of_the_log(
@@ -195,7 +127,7 @@ async def test_who_fails_or_dies_in_a_batch_gets_it_again_and_nothing_is_lost(
     await running.run()
     sink.fails_after = taken
     await running.run()
-    assert running.count_failures() == 1
+    assert running.failures == 1
     sink.fails_after = None
     with monkeypatch.context() as patch:
         # The process dies when the batch is there and the cursor is not.
@@ -246,7 +178,7 @@ async def test_a_sink_that_is_away_delays_no_other_and_its_lag_is_seen(
             await away.run()
             await there.run()
     assert len([line for line in caplog.messages if "does not take events" in line]) == 1
-    assert (away.count_failures(), there.count_failures()) == (3, 0)
+    assert (away.failures, there.failures) == (3, 0)
     replica.clock.advance(90)
     await lag.look()
     assert lag.delivering_s()["file now.jsonl"] == 0
@@ -309,7 +241,7 @@ async def test_a_bucket_that_is_not_there_gets_the_batch_later(
             monkeypatch.setenv(name, value)
         running = Delivery(replica.audit, sink_of("s3://no-such-bucket/events"))
         await running.run()
-    assert running.count_failures() == 1
+    assert running.failures == 1
 
 
 @pytest.mark.parametrize("tls", [False, True])
@@ -347,9 +279,9 @@ async def test_a_syslog_server_that_cuts_off_gets_the_batch_again(replica: Repli
         running = Delivery(replica.audit, sink_of(f"syslog+tcp://127.0.0.1:{port}"))
         await running.run()
     assert cut.is_set()
-    assert running.count_failures() == 1
+    assert running.failures == 1
     await running.run()  # nobody listens any more
-    assert running.count_failures() == 2
+    assert running.failures == 2
 
 
 async def test_a_server_of_another_authority_gets_nothing(replica: Replica, tmp_path: Path) -> None:
@@ -359,7 +291,7 @@ async def test_a_server_of_another_authority_gets_nothing(replica: Replica, tmp_
         running = Delivery(replica.audit, sink_of(f"syslog+tls://127.0.0.1:{port}"))
         await running.run()
     assert not messages
-    assert running.count_failures() == 1
+    assert running.failures == 1
 
 
 @pytest.mark.parametrize(

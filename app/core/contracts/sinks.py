@@ -6,13 +6,25 @@ from typing import NamedTuple, Protocol
 
 
 class SinkError(Exception):
-    """A sink did not take events; the message says what to mend and holds no content."""
+    """A sink did not take events; the message says what to mend and holds no content.
+
+    ``wait_s`` is for how many seconds it asks to be left alone, 0 where it does not.
+    """
+
+    def __init__(self, message: str, wait_s: float = 0) -> None:
+        super().__init__(message)
+        self.wait_s = wait_s
+
+
+class SinkTooLargeError(SinkError):
+    """A sink did not take events because they are too large together, or one by itself: fewer or smaller may go."""
 
 
 class SinkEvent(NamedTuple):
-    """An event as it is delivered: its id, when it happened, whether it went well, and one line of OCSF in JSON."""
+    """An event as it is delivered: its id, tenant and moment, whether it went well, one line of OCSF in JSON."""
 
     uid: str
+    tenant: str
     at: datetime
     success: bool
     line: bytes
@@ -37,6 +49,9 @@ class Sink(Protocol):
         """Return how metrics and log lines name it: never a secret."""
         ...
 
-    async def deliver(self, batch: SinkBatch) -> None:
-        """Hand over events in their order, and return once they are there; raise SinkError where they may not be."""
+    async def deliver(self, batch: SinkBatch) -> int:
+        """Hand over events in their order, and return once they are there; raise SinkError where they may not be.
+
+        Return how many of them it has rejected for good, which is 0 for most: sending those again is of no use.
+        """
         ...

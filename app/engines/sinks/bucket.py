@@ -25,7 +25,7 @@ class BucketSink:
         self.name = f"bucket {location}"
         self._store = bucket_at(location, _TIME_LIMIT)
 
-    async def deliver(self, batch: SinkBatch) -> None:
+    async def deliver(self, batch: SinkBatch) -> int:
         """Store an object with a line for each event."""
         name = f"events-{batch.entry:0{_DIGITS}d}-{batch.position:0{_DIGITS}d}.jsonl"
         lines = b"".join(event.line + b"\n" for event in batch.events)
@@ -36,3 +36,4 @@ class BucketSink:
                 f"The bucket does not take it ({type(error).__name__}): check AWS_REGION, AWS_ENDPOINT_URL and the "
                 "credentials, which need PutObject."
             ) from None
+        return 0

@@ -23,13 +23,14 @@ class FileSink:
         """Return the name of the file, without its folder."""
         return f"file {self.path.name}"
 
-    async def deliver(self, batch: SinkBatch) -> None:
+    async def deliver(self, batch: SinkBatch) -> int:
         """Append lines, and return once they are on the disk."""
         lines = b"".join(event.line + b"\n" for event in batch.events)
         try:
             await asyncio.to_thread(self._append, lines)
         except OSError as error:
             raise SinkError(f"The file cannot be written: {error.strerror}.") from None
+        return 0
 
     def _append(self, lines: bytes) -> None:
         with os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _OWNER_ONLY), "rb+") as file:

@@ -12,13 +12,15 @@ from datetime import UTC
 from pathlib import Path
 from typing import Final
 
-from app.core.contracts.sinks import SinkBatch, SinkError, SinkEvent
+from app.core.contracts.sinks import SinkBatch, SinkError, SinkEvent, SinkTooLargeError
 
 _TIME_LIMIT_S: Final = 30
 _AUDIT: Final = 13 * 8
 """Facility 13 (log audit); severity 5 (notice), or 4 (warning) for what was refused or failed."""
 _NOTICE, _WARNING = 5, 4
 _LONGEST_NAME: Final = 255
+_LONGEST: Final = 64 * 1024
+"""Bytes of a message: servers cut off what is longer than they are set to, and say nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class SyslogSink:
         """Return the address of the server."""
         return f"syslog {self.host}:{self.port}"
 
-    async def deliver(self, batch: SinkBatch) -> None:
+    async def deliver(self, batch: SinkBatch) -> int:
         """Send messages on a connection of their own, and return once the server has read and closed it."""
         host = socket.gethostname()[:_LONGEST_NAME] or "-"
         frames = b"".join(_framed(event, host) for event in batch.events)
@@ -44,6 +46,7 @@ class SyslogSink:
                 await self._send(frames)
         except (TimeoutError, OSError) as error:
             raise SinkError(f"The syslog server does not take it: {type(error).__name__}.") from None
+        return 0
 
     async def _send(self, frames: bytes) -> None:
         context = ssl.create_default_context(cafile=self.authority) if self.tls else None
@@ -64,4 +67,6 @@ def _framed(event: SinkEvent, host: str) -> bytes:
     moment = event.at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
     priority = _AUDIT + (_NOTICE if event.success else _WARNING)
     message = f"<{priority}>1 {moment} {host} sluice - ocsf - ".encode() + event.line
+    if len(message) > _LONGEST:
+        raise SinkTooLargeError(f"A message has at most {_LONGEST} bytes.")
     return f"{len(message)} ".encode() + message

@@ -70,12 +70,28 @@ _DISPOSITIONS: Final = {2: "Blocked", 5: "Deleted", 9: "Restored", 11: "Correcte
 _TRACE_PARTS: Final = 4
 
 
+_LEFT_OUT: Final = ("counts", "details", "versions")
+"""What of ``unmapped`` has no greatest length; a model's name comes from the details."""
+
+
 def sink_event(leaf: LogLeaf, recorded: RecordedEvent) -> SinkEvent:
     """Return an event as sinks get it."""
-    event = recorded.event
+    return _attested(ocsf(leaf, recorded), recorded.event)
+
+
+def short_sink_event(leaf: LogLeaf, recorded: RecordedEvent) -> SinkEvent:
+    """Return an event for a sink to which the whole one is too large; ``unmapped.left_out`` names what is missing."""
     document = ocsf(leaf, recorded)
+    document.pop("ai_model", None)
+    whole = document["unmapped"]
+    document["unmapped"] = {name: value for name, value in whole.items() if name not in _LEFT_OUT}
+    document["unmapped"]["left_out"] = [name for name in _LEFT_OUT if whole.get(name)]
+    return _attested(document, recorded.event)
+
+
+def _attested(document: dict[str, Any], event: AuditEvent) -> SinkEvent:
     document["attestation_list"] = [_attestation(document)]
-    return SinkEvent(str(event.id), event.at, _is_success(event), _canonical(document))
+    return SinkEvent(str(event.id), event.tenant, event.at, _is_success(event), _canonical(document))
 
 
 def ocsf(leaf: LogLeaf, recorded: RecordedEvent) -> dict[str, Any]:
