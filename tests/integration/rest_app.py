@@ -11,13 +11,13 @@ from httpx2 import ASGITransport, AsyncClient, Response
 
 import app.middlewares
 from app.api.auth import RouteServices
-from app.api.surface import OPENAPI_PATH, SURFACES, install_rest
+from app.api.surface import OPENAPI_PATH, SURFACES, install_rest, rest_routers
 from app.core.access import SYSTEM_TENANT, Role
 from app.core.contracts.registry import Registry
 from app.core.errors import ConflictError
 from app.edge.guard import Drain, EdgeGuard
 from app.edge.health import Readiness
-from app.edge.limits import EdgeLimits
+from app.edge.limits import DeclaredLimits, EdgeLimits
 from app.edge.observability import Metrics
 from app.edge.served import Served
 from app.services.access.access import HOST
@@ -117,7 +117,10 @@ async def open_rest(database_url: str, **limits: Any) -> AsyncIterator[Rest]:
         drain, metrics = Drain(), Metrics()
         services = _services(database, vault, metrics)
         app_ = FastAPI(title="Sluice", version="0", openapi_url=OPENAPI_PATH)
-        declared = install_rest(app_, Readiness(drain, {"database": database.ping}), metrics)
+        routers = rest_routers(Readiness(drain, {"database": database.ping}), metrics)
+        routed = [route for router in routers for route in router.routes]
+        install_rest(app_, routers)
+        declared = DeclaredLimits.of([*routed, *app_.routes])
         app_.state.route_services = services
         served = Served(services.authenticator)
         guard = EdgeGuard(app_, EdgeLimits(**limits), declared, served, drain, metrics, surfaces=SURFACES)

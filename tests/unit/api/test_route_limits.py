@@ -1,9 +1,8 @@
 """Routes that take another type than JSON declare it, and the edge finds it by the path of a request."""
 
 import pytest
-from fastapi import FastAPI
 
-from app.api.surface import install_rest
+from app.api.surface import rest_routers
 from app.edge.guard import Drain
 from app.edge.health import Readiness
 from app.edge.limits import DeclaredLimits, Headers
@@ -15,7 +14,8 @@ DOCUMENTS = "/api/v1/collections/minutes/documents"
 
 @pytest.fixture(scope="module")
 def declared() -> DeclaredLimits:
-    return install_rest(FastAPI(), Readiness(Drain()), None)
+    routers = rest_routers(Readiness(Drain()), None)
+    return DeclaredLimits.of(route for router in routers for route in router.routes)
 
 
 def streamed(declared: DeclaredLimits, path: str, kind: str) -> frozenset[str] | None:
