@@ -23,6 +23,7 @@ from app.api import (
     providers,
     servers,
     stream,
+    subjects,
     tenants,
     vault,
 )
@@ -40,6 +41,7 @@ _ROUTERS: Final = (
     invoke.router,
     pii.router,
     vault.router,
+    subjects.router,
     audit.router,
     audit_log.router,
     access.router,

@@ -202,6 +202,7 @@ ADMIN: tuple[tuple[str, str], ...] = (
     ("POST", "/api/v1/tenants"),
     ("PUT", "/api/v1/policies"),
     ("POST", "/api/v1/vault/erasures"),
+    ("POST", "/api/v1/subjects/search"),
     ("PATCH", "/api/v1/vault/scopes/a"),
 )
 

@@ -30,6 +30,7 @@ ALLOWED: dict[str, set[Role] | None] = {
     "DELETE /api/v1/vault/scopes/{scope}/entries/{handle}": ERASER,
     "POST /api/v1/vault/occurrences": ERASER,
     "POST /api/v1/vault/erasures": ERASER,
+    "POST /api/v1/subjects/search": ERASER,
     "GET /api/v1/audit/events": AUDITOR,
     "GET /api/v1/audit/export": AUDITOR,
     "GET /api/v1/audit/counts": AUDITOR,

@@ -249,7 +249,7 @@ class AuditService:
         async with self.refusals(caller, _OPEN, request, details=details):
             caller.require(Role.AUDITOR)
             caller.require(Role.RESTORER)
-            details["reason"] = _checked_reason(reason)
+            details["reason"] = checked_reason(reason)
             async with self.database.transaction(caller.tenant, write=False) as tx:
                 stored = await find_event(tx, caller.tenant, event_id)
             if stored is None or stored.event.sealed is None:
@@ -337,8 +337,8 @@ class AuditService:
         return replace(query, scope_ref=reference, on_behalf_of=user)
 
 
-def _checked_reason(reason: str) -> str:
-    """Return why somebody opens what was kept, or refuse what says nothing."""
+def checked_reason(reason: str) -> str:
+    """Return why somebody does what needs a reason, or refuse what says nothing."""
     stripped = reason.strip()
     if not _SHORTEST_REASON <= len(stripped) <= _LONGEST_REASON or not stripped.isprintable():
         raise InvalidArgumentsError(

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from app.core.content.handles import LITERAL, Original
 from app.core.contracts.middleware import VaultOptions
 from app.core.errors import StoreUnavailableError
 from app.engines.cipher import KeyKeeper, KeyRingError, RecordKeys, ScopeKeys, SealBrokenError
-from app.services.vault.normal_forms import stored_form
+from app.services.vault.normal_forms import searched_forms, stored_form
 from app.store.database import Database
 from app.store.vault.blind import (
     EntryKey,
@@ -21,6 +21,7 @@ from app.store.vault.blind import (
     list_unindexed_scopes,
 )
 from app.store.vault.numbering import ScopeRow, Value
+from app.store.vault.subjects import SoughtDigests, SoughtEntries
 from app.store.vault.vault import EntryPlace, find_places, list_live_rows, list_spelled
 
 _BATCH = 200
@@ -72,6 +73,43 @@ class BlindIndex:
                 return places
             after = names[-1]
             await asyncio.sleep(0)
+
+    async def unindexed(
+        self, tenant: str, sought: SoughtEntries
+    ) -> AsyncIterator[tuple[UnindexedEntry, bytes | None]]:
+        """Open the entries of a tenant that lack the digest that is sought; yield each with the digest.
+
+        None: the entry cannot be opened, so nobody can say what it is.
+        """
+        after: EntryKey | None = None
+        while True:
+            async with self.database.transaction(tenant, write=False) as tx:
+                entries = await list_unindexed(
+                    tx, after=after, limit=_BATCH, tenant=tenant, normal=sought.normal, now=sought.now
+                )
+            for unindexed in entries:
+                digests = self._digests(unindexed)
+                yield unindexed, digests[sought.normal] if digests is not None else None
+            if len(entries) < _BATCH:
+                return
+            after = entries[-1].key
+            await asyncio.sleep(0)
+
+    def sought(
+        self, tenant: str, values: Sequence[tuple[str, str | None]], now: datetime | None, *, variants: bool
+    ) -> SoughtEntries:
+        """Return which entries have one of ``values`` (each with its type, None: any) or, also, a variant of one."""
+        if variants:
+            forms = [(searched_forms(value, label), label) for value, label in values]
+            digests = [
+                SoughtDigests(frozenset(normal_digest(self.keys, tenant, form) for form in own), label)
+                for own, label in forms
+            ]
+        else:
+            digests = [
+                SoughtDigests(frozenset(self.digests(tenant, value)), label) for value, label in values
+            ]
+        return SoughtEntries(digests, variants, now)
 
     async def fill(self, tell: Callable[[int, int], None] = _log_progress) -> int:
         """Store the digests of entries that lack one, of all tenants; return how many.

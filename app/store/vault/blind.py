@@ -23,6 +23,7 @@ class UnindexedEntry:
     scope: str
     sealed: SealedEntry
     canonical: bool
+    created: datetime
 
     @property
     def key(self) -> EntryKey:
@@ -84,19 +85,37 @@ async def count_unindexed(tx: AsyncConnection, *, most: int) -> int:
     return (await tx.execute(select(func.count()).select_from(some))).scalar_one()
 
 
-async def list_unindexed(tx: AsyncConnection, *, after: EntryKey | None, limit: int) -> list[UnindexedEntry]:
-    """Return entries of all tenants that lack a digest, in the order of their keys."""
+async def list_unindexed(
+    tx: AsyncConnection,
+    *,
+    after: EntryKey | None,
+    limit: int,
+    tenant: str | None = None,
+    normal: bool = True,
+    now: datetime | None = None,
+) -> list[UnindexedEntry]:
+    """Return entries that lack a digest, in the order of their keys: of ``tenant``, or of all tenants.
+
+    ``normal``: the digest of the normal form, which is the last one that an entry gets; else that of the value.
+    ``now``: only those of scopes that are live then.
+    """
     key = (entry.c.tenant, entry.c.scope, entry.c.type, entry.c.ordinal)
     query = (
         select(
-            *(*key, entry.c.ciphertext, entry.c.origin),
+            *(*key, entry.c.ciphertext, entry.c.origin, entry.c.created),
             *(scope.c.generation, scope.c.kek_version, scope.c.dek_wrapped),
         )
         .join_from(entry, scope, (scope.c.tenant == entry.c.tenant) & (scope.c.id == entry.c.scope))
-        .where(entry.c.blind_normal.is_(None), scope.c.dek_wrapped.is_not(None))
+        .where(
+            (entry.c.blind_normal if normal else entry.c.blind).is_(None), scope.c.dek_wrapped.is_not(None)
+        )
         .order_by(*key)
         .limit(limit)
     )
+    if tenant is not None:
+        query = query.where(entry.c.tenant == tenant)
+    if now is not None:
+        query = query.where(*live_scope(now))
     if after is not None:
         query = query.where(tuple_(*key) > after)
     return [
@@ -107,6 +126,7 @@ async def list_unindexed(tx: AsyncConnection, *, after: EntryKey | None, limit: 
                 *(row.type, row.ordinal, row.ciphertext, row.generation, row.kek_version, row.dek_wrapped)
             ),
             row.origin == "canonical",
+            row.created,
         )
         for row in await tx.execute(query)
     ]
