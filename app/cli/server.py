@@ -5,7 +5,7 @@ import gc
 import logging
 import socket
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from types import FrameType
 from typing import Any
 
@@ -17,7 +17,7 @@ from app.cli.faults import explained
 from app.cli.listening import address_of
 from app.cli.terminal import FAILED, OK, note
 from app.core.access import ApiKey
-from app.core.errors import NotFoundError
+from app.core.errors import NotFoundError, OverloadedError
 from app.edge.memory import tune_allocator
 from app.main import create_app
 from app.services.servers.upstreams import UpstreamService
@@ -53,7 +53,16 @@ class DrainingServer(Server):
             self._telling = asyncio.create_task(tell_served(self._app.state.services.upstreams))
         key = self._app.state.first_key
         if key is not None:
-            print(first_start(key, address_of(self._listener)), flush=True)
+            print(first_start(key), flush=True)
+            self._inviting = asyncio.create_task(self._invite(key, address_of(self._listener)))
+
+    async def _invite(self, key: ApiKey, url: str) -> None:
+        """Print the line to try once it works: the first start compiles patterns, for seconds on a busy machine."""
+        services = self._app.state.services
+        if services.settings.detection.warm:
+            with suppress(OverloadedError):
+                await services.detector.wait_ready()
+        print(first_call(key, url), flush=True)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Refuse new requests from the moment of the signal on."""
@@ -147,18 +156,23 @@ def served(servers: Sequence[tuple[str, ServerStatus]], *, chosen: bool) -> list
     return [first, *(f"  {name}: {status.error}" for name, status in servers if status.error is not None)]
 
 
-def first_start(key: ApiKey, url: str) -> str:
+def first_start(key: ApiKey) -> str:
     """Return what the first start in development prints."""
+    return f"""
+First start: this API key is shown once, keep it. It has all roles, so it is for development only.
+
+  {key}
+"""
+
+
+def first_call(key: ApiKey, url: str) -> str:
+    """Return the line to paste that the first start in development prints once it is ready."""
     body = '{"context": [{"type": "text", "text": "My name is John Doe and my SSN is 123-45-6789"}]}'
     curl = (
         f"curl -s {url}/api/v1/middleware/pii_redaction/invoke -H 'Authorization: Bearer {key}' "
         f"-H 'Content-Type: application/json' -d '{body}'"
     )
-    return f"""
-First start: this API key is shown once, keep it. It has all roles, so it is for development only.
-
-  {key}
-
+    return f"""\
 Try it (paste this line into another terminal):
 
   {curl}

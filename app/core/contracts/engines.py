@@ -1,4 +1,4 @@
-"""Contracts of the costly skills that middlewares use; engines implement them, and ``main`` wires them."""
+"""Contracts of the costly skills that middlewares use; engines implement them, and ``app.assembly`` wires them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
