@@ -45,6 +45,32 @@ def includes(root: bytes, size: int, index: int, leaf: bytes, proof: Sequence[by
     return last == 0 and computed == root
 
 
+def range_root(first: int, size: int, leaves: Sequence[bytes], proof: Sequence[bytes]) -> bytes:
+    """Return the root of a tree of ``size`` entries by those from ``first`` on, whose hashes are ``leaves``.
+
+    ``proof`` is a `range_proof`; one that is too short or too long raises ValueError.
+    """
+    end, beside = first + len(leaves), iter(proof)
+
+    def root_of(start: int, stop: int) -> bytes:
+        if stop <= first or end <= start:
+            return next(beside)
+        if stop - start == 1:
+            return leaves[start - first]
+        middle = start + (1 << ((stop - start - 1).bit_length() - 1))
+        return node_hash(root_of(start, middle), root_of(middle, stop))
+
+    if not 0 <= first < end <= size:
+        raise ValueError(f"A tree of {size} entries has none from {first} to {end}.")
+    try:
+        computed = root_of(0, size)
+    except StopIteration:
+        raise ValueError("The proof is too short.") from None
+    if next(beside, None) is not None:
+        raise ValueError("The proof is too long.")
+    return computed
+
+
 def continues(old_root: bytes, old_size: int, root: bytes, size: int, proof: Sequence[bytes]) -> bool:
     """Return whether ``proof`` shows that a tree begins with all entries of an older one."""
     if not 0 <= old_size <= size:

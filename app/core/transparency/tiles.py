@@ -99,6 +99,25 @@ def inclusion_proof(index: int, size: int, tiles: Tiles) -> list[bytes]:
     return proof[::-1]
 
 
+def range_proof(first: int, end: int, size: int, tiles: Tiles) -> list[bytes]:
+    """Return the proof that the entries from ``first`` to below ``end`` are in the tree of the first ``size`` entries.
+
+    It has the hashes of the greatest subtrees beside them, from left to right (see `range_root`).
+    """
+    if not 0 <= first < end <= size:
+        raise ValueError(f"A tree of {size} entries has none from {first} to {end}.")
+    proof: list[bytes] = []
+    below = [(0, size)]
+    while below:
+        start, stop = below.pop()
+        if stop <= first or end <= start:
+            proof.append(_range_root(tiles, start, stop))
+        elif start < first or end < stop:
+            middle = start + _left_part(stop - start)
+            below += [(middle, stop), (start, middle)]
+    return proof
+
+
 def consistency_proof(old_size: int, size: int, tiles: Tiles) -> list[bytes]:
     """Return the proof that the tree of ``size`` begins with the one of ``old_size`` entries."""
     if not 0 <= old_size <= size:

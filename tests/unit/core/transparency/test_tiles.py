@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.core.transparency.hashing import EMPTY_ROOT, continues, includes, leaf_hash
+from app.core.transparency.hashing import EMPTY_ROOT, continues, includes, leaf_hash, range_root
 from app.core.transparency.tiles import (
     TilePlace,
     append,
     consistency_proof,
     edge,
     inclusion_proof,
+    range_proof,
     root,
     wanted,
 )
@@ -169,3 +170,26 @@ def test_what_no_tree_has_is_refused():
     with pytest.raises(ValueError, match="does not continue"):
         consistency_proof(size + 1, size, tiles)
     assert root(0, {}) == EMPTY_ROOT
+
+
+@given(st.data())
+def test_a_range_with_what_lies_beside_it_makes_the_root(data):
+    size = data.draw(st.integers(1, 1000))
+    first = data.draw(st.integers(0, size - 1))
+    end = data.draw(st.integers(first + 1, size))
+    _, tiles = tree_of([b"%d" % number for number in range(size)])
+    hashes = [leaf_hash(b"%d" % number) for number in range(size)]
+    prove = partial(range_proof, first, end, size)
+    proof = prove({place: tiles[place] for place in wanted(prove)})
+    assert range_root(first, size, hashes[first:end], proof) == root(size, tiles) == defined_root(hashes)
+    if end - first == 1:
+        assert sorted(proof) == sorted(inclusion_proof(first, size, tiles))
+    if proof:
+        with pytest.raises(ValueError, match="short"):
+            range_root(first, size, hashes[first:end], proof[:-1])
+    with pytest.raises(ValueError, match="long"):
+        range_root(first, size, hashes[first:end], [*proof, b""])
+    with pytest.raises(ValueError, match="has none"):
+        range_proof(first, size + 1, size, tiles)
+    with pytest.raises(ValueError, match="has none"):
+        range_root(end, end - 1, [b""], [])
