@@ -117,7 +117,7 @@ def verify(lines: Sequence[str], keys: Sequence[Key]) -> str:
         raise ValueError(f"The first line is not the head of {FORM!r}.")
     checkpoint = open_checkpoint(head["checkpoint"], keys)
     entry = bytes.fromhex(head["entry"])
-    if root_of(entry, head["position"], checkpoint.size, _hashes(head["proof"])) != checkpoint.root:
+    if root_of(entry, head["position"], checkpoint.size, hashes_of(head["proof"])) != checkpoint.root:
         raise NotProvenError("The tenant's head is not in the log of heads that was signed.")
     stated = json.loads(entry.removeprefix(VERSION))
     if (stated["tenant"], stated["size"]) != (head["tenant"], head["size"]):
@@ -131,7 +131,7 @@ def verify(lines: Sequence[str], keys: Sequence[Key]) -> str:
             raise NotProvenError(f"Line {number}: an event twice, or in another order than the log's.")
         event = json.loads(proven["event"])
         leaf = bytes([event["v"]]) + proven["event"].encode()
-        if root_of(leaf, proven["position"], stated["size"], _hashes(proven["proof"])) != root:
+        if root_of(leaf, proven["position"], stated["size"], hashes_of(proven["proof"])) != root:
             raise NotProvenError(
                 f"Line {number}: this event is not at position {proven['position']} of the log."
             )
@@ -142,7 +142,7 @@ def verify(lines: Sequence[str], keys: Sequence[Key]) -> str:
         if event["v"] > 1:
             numbers.setdefault(event["writer"], []).append(event["writer_seq"])
         if event["action"] == "audit.purge":
-            pruned = _pruned(event["details"], seen)
+            pruned = pruned_runs(event["details"], seen)
     count, gone = len(positions), sum(len(run) - sum(at in run for at in positions) for run in pruned)
     if count == stated["size"]:
         _check_numbers(numbers)
@@ -161,13 +161,14 @@ def _check_numbers(numbers: Mapping[str, Sequence[int]]) -> None:
             raise NotProvenError(f"Events of the writer {writer} were deleted before they were sealed.")
 
 
-def _pruned(details: Mapping[str, object], position: int) -> list[range]:
+def pruned_runs(details: Mapping[str, object], position: int) -> list[range]:
     """Return the runs of positions that a statement, itself at ``position``, says were deleted after their time."""
     runs = (run.split("-") for run in str(details["pruned"]).split(","))
     return [range(int(first), min(int(last) + 1, position)) for first, last in runs]
 
 
-def _hashes(proof: Sequence[str]) -> list[bytes]:
+def hashes_of(proof: Sequence[str]) -> list[bytes]:
+    """Return the hashes of a proof, which are hexadecimal."""
     return [bytes.fromhex(sibling) for sibling in proof]
 
 

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import typer
 
-from app.cli import audit_sinks
+from app.cli import audit_archive, audit_sinks
 from app.cli.pieces import once, write
 from app.cli.terminal import FAILED, USAGE, fail, note, show_json, show_lines, show_table
 from app.cli.times import moment
@@ -309,6 +309,7 @@ def purge(
         show_table(("TENANT", "DELETED", "STATED"), done)
 
 
+commands.command("archive", epilog=audit_archive.EPILOG)(audit_archive.archive)
 commands.command("sinks", epilog=audit_sinks.EPILOG)(audit_sinks.sinks)
 
 

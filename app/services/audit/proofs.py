@@ -16,7 +16,7 @@ from uuid import UUID
 
 from app.core.errors import NotFoundError
 from app.core.transparency.notes import Checkpoint, Note
-from app.core.transparency.tiles import TilePlace, inclusion_proof, wanted
+from app.core.transparency.tiles import TilePlace, Tiles, inclusion_proof, wanted
 from app.services.audit.audit import AuditService
 from app.services.audit.canonical import payload
 from app.services.audit.sealer import head_leaf
@@ -78,10 +78,10 @@ class Proofs:
 
         Of the events ``chosen``, or of all; ``since`` is inclusive, ``until`` exclusive.
         """
-        yield await self._head()
+        yield _line(await self.head())
         if chosen is not None:
-            async for line in self._proven(chosen):
-                yield line
+            for proven in await self.proven(chosen):
+                yield _line(proven)
             return
         start = 0
         while start < self.entry.size:
@@ -95,37 +95,46 @@ class Proofs:
                 for leaf, recorded in page
                 if (since is None or leaf.at >= since) and (until is None or leaf.at < until)
             ]
-            async for line in self._proven(inside):
-                yield line
+            for proven in await self.proven(inside):
+                yield _line(proven)
 
-    async def _head(self) -> bytes:
+    async def head(self) -> dict[str, Any]:
+        """Return the members of the first line."""
         prove = partial(inclusion_proof, self.entry.position, self.heads)
         async with self._reading() as tx:
             tiles = (await list_tiles(tx, [(HEADS, place) for place in wanted(prove)])).get(HEADS, {})
-        return _line(
-            {
-                "form": FORM,
-                "checkpoint": self.note,
-                "tenant": self.entry.tenant,
-                "size": self.entry.size,
-                "position": self.entry.position,
-                "entry": head_leaf(self.entry).hex(),
-                "proof": [sibling.hex() for sibling in prove(tiles)],
-            }
-        )
+        return {
+            "form": FORM,
+            "checkpoint": self.note,
+            "tenant": self.entry.tenant,
+            "size": self.entry.size,
+            "position": self.entry.position,
+            "entry": head_leaf(self.entry).hex(),
+            "proof": [sibling.hex() for sibling in prove(tiles)],
+        }
 
-    async def _proven(self, page: Sequence[tuple[LogLeaf, RecordedEvent | None]]) -> AsyncIterator[bytes]:
-        """Yield the lines of events; one that is no longer in the record is left out."""
-        tenant, size = self.entry.tenant, self.entry.size
+    async def proven(
+        self, page: Sequence[tuple[LogLeaf, RecordedEvent | None]]
+    ) -> Sequence[Mapping[str, Any]]:
+        """Return the members of the lines of events; one that is no longer in the record is left out."""
+        size = self.entry.size
         proving = {leaf.position: partial(inclusion_proof, leaf.position, size) for leaf, _ in page}
-        places: set[TilePlace] = {place for prove in proving.values() for place in wanted(prove)}
+        tiles = await self.tiles({place for prove in proving.values() for place in wanted(prove)})
+        return [
+            {
+                "position": leaf.position,
+                "event": payload(recorded.event, recorded.number).decode(),
+                "proof": [sibling.hex() for sibling in proving[leaf.position](tiles)],
+            }
+            for leaf, recorded in page
+            if recorded is not None
+        ]
+
+    async def tiles(self, places: Collection[TilePlace]) -> Tiles:
+        """Return tiles of the tenant's tree; those that are not stored are left out."""
+        tenant = self.entry.tenant
         async with self._reading() as tx:
-            tiles = (await list_tiles(tx, [(tenant, place) for place in sorted(places)])).get(tenant, {})
-        for leaf, recorded in page:
-            if recorded is not None:
-                proof = [sibling.hex() for sibling in proving[leaf.position](tiles)]
-                event = payload(recorded.event, recorded.number).decode()
-                yield _line({"position": leaf.position, "event": event, "proof": proof})
+            return (await list_tiles(tx, [(tenant, place) for place in sorted(places)])).get(tenant, {})
 
     def _reading(self) -> AbstractAsyncContextManager[Transaction]:
         return self.audit.database.transaction(self.entry.tenant, write=False)

@@ -202,15 +202,25 @@ def _length(run: Run) -> int:
 
 
 async def pruned_positions(tx: Transaction, audit: AuditService, tenant: str) -> PositionRuns:
-    """Return the positions of a tenant's log whose events were deleted, by the newest statement that holds.
+    """Return the positions of a tenant's log whose events were deleted, by the newest statement that holds."""
+    statement = await holding_statement(tx, audit, tenant)
+    return statement.pruned if statement is not None else PositionRuns()
+
+
+async def holding_statement(
+    tx: Transaction, audit: AuditService, tenant: str, within: int | None = None
+) -> Statement | None:
+    """Return the newest statement of a tenant that holds, among the first ``within`` of its log.
 
     A statement holds where it is in the log as it was sealed, its authentication code is its own, and the log's heads
     say that all it names was as old as it says. What is gone beyond that is missing.
     """
     for statement in await list_statements(tx, tenant, limit=_LOOKED_AT):
-        if statement.position is not None and await _holds(tx, audit, statement, statement.position):
-            return statement.pruned
-    return PositionRuns()
+        position = statement.position
+        inside = position is not None and (within is None or position < within)
+        if position is not None and inside and await _holds(tx, audit, statement, position):
+            return statement
+    return None
 
 
 async def _holds(tx: Transaction, audit: AuditService, statement: Statement, position: int) -> bool:

@@ -269,6 +269,13 @@ async def last_entry(tx: AsyncConnection, tenant: str, size: int) -> HeadEntry |
     return HeadEntry(*row) if row is not None else None
 
 
+async def next_entry(tx: AsyncConnection, tenant: str, position: int) -> HeadEntry | None:
+    """Return a tenant's first entry whose tree has the position."""
+    query = select(log_entry).where(log_entry.c.tenant == tenant, log_entry.c.size > position)
+    row = (await tx.execute(query.order_by(log_entry.c.size, log_entry.c.position).limit(1))).one_or_none()
+    return HeadEntry(*row) if row is not None else None
+
+
 async def list_leaves(
     tx: AsyncConnection, tenant: str, start: int, limit: int
 ) -> list[tuple[LogLeaf, RecordedEvent | None]]:
