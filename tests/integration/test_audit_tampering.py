@@ -4,122 +4,31 @@
 
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from typing import Any
 
 import pytest
-from sqlalchemy.ext.asyncio import create_async_engine
-from sqlalchemy.pool import NullPool
 
-from app.core.access import Caller, Role
-from app.core.audit import OUTCOME_OK
 from app.core.errors import NotFoundError
 from app.core.transparency.notes import Checkpoint, Note
 from app.core.transparency.tiles import TILE_WIDTH
 from app.engines.signing import SigningKey
-from app.services.audit.findings import Verification
 from app.services.audit.log_keys import LogKeyService
-from app.services.audit.verification import PART, LogVerifier
-from app.store.database import Database
-from app.store.dialects import async_url
-from tests.conftest import ENGINES, PATIENT
-from tests.factories import with_schema
-from tests.integration.access_setup import Replica, replica_on
-from tests.integration.sealing import seal_all
+from app.services.audit.verification import LogVerifier
+from tests.conftest import ENGINES
+from tests.integration.tampering import LOG, Tampered, own_url, tampered_on
 from tests.sampling import SEED, examples
 
-TENANTS = ("acme", "borealis")
-LOG = ("log_leaf", "log_tile", "log_head", "log_entry", "log_checkpoint", "log_writer")
-TABLES = ("audit_event", *LOG, "installation")
 ROUNDS = examples(100, 2)
-
-Do = Callable[[str], Awaitable[Any]]
-
-
-class Tampered:
-    """A sealed record, its owner's access to the database, and how to put everything back."""
-
-    def __init__(self, replica: Replica, owner: Do, postgres: bool) -> None:
-        self.replica = replica
-        self.do = owner
-        self.postgres = postgres
-        self.anchor = ""
-        self.random = random.Random()
-
-    async def verify(self, *, processes: int = 1, part: int = PART, **options: Any) -> Verification:
-        verifier = LogVerifier(self.replica.audit, processes=processes, part=part)
-        return await verifier.verify(**options)
-
-    async def record(self, tenant: str, count: int) -> None:
-        caller = Caller(tenant, "00000001", frozenset({Role.INVOKER}))
-        for number in range(count):
-            event = self.replica.audit.new_event(
-                caller, "middleware.invoke", OUTCOME_OK, None, details={"number": number}
-            )
-            await self.replica.audit.record(event)
-
-    async def seal(self) -> None:
-        await seal_all(self.replica.audit)
-
-    async def checkpoint(self) -> str:
-        (row,) = await self.do("SELECT note FROM log_checkpoint ORDER BY size DESC LIMIT 1")
-        return str(row[0])
-
-    async def event_of(self, tenant: str) -> str:
-        """Return a condition that chooses one sealed event at random, the newest excepted."""
-        rows = await self.do(f"SELECT id FROM audit_event WHERE tenant = '{tenant}' ORDER BY id")
-        return f"'{self.random.choice(rows[:-1])[0]}'"
-
-    async def copy(self) -> None:
-        for table in TABLES:
-            await self.do(f"DROP TABLE IF EXISTS copy_{table}")
-            await self.do(f"CREATE TABLE copy_{table} AS SELECT * FROM {table}")
-
-    async def restore(self, tables: tuple[str, ...] = TABLES) -> None:
-        for table in tables:
-            await self.do(f"DELETE FROM {table}")
-            await self.do(f"INSERT INTO {table} SELECT * FROM copy_{table}")
-        self.restart()
-
-    def restart(self) -> None:
-        """Make the process number its events as if it had just started."""
-        self.replica.writer._writers.free.clear()
 
 
 @pytest.fixture(scope="module", params=ENGINES)
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Return a migrated database of this module's own."""
-    if request.param == "sqlite":
-        yield with_schema(f"sqlite:///{tmp_path_factory.mktemp('tampered')}/sluice.db")
-        return
-    with request.getfixturevalue("migrated_postgres")() as made:
-        yield made
+    yield from own_url(request, tmp_path_factory)
 
 
 @pytest.fixture
 async def sealed(url: str) -> AsyncIterator[Tampered]:
-    """Return a record that was sealed three times, with an anchor of the second checkpoint."""
-    engine = create_async_engine(async_url(url), poolclass=NullPool)
-
-    async def do(statement: str) -> Any:
-        async with engine.begin() as owner:
-            result = await owner.exec_driver_sql(statement)
-            return result.all() if result.returns_rows else []
-
-    database = Database(url, patience=PATIENT)
-    async with replica_on(database) as replica:
-        tampered = Tampered(replica, do, not database.embedded)
-        if not await do("SELECT 1 FROM log_head"):
-            for count in (3, 260, 5):
-                for tenant in TENANTS:
-                    await tampered.record(tenant, count if tenant == TENANTS[0] else 3)
-                await tampered.seal()
-            await tampered.copy()
-        await tampered.restore()
-        tampered.anchor = await tampered.checkpoint()
-        yield tampered
-        await tampered.restore()
-    await database.close()
-    await engine.dispose()
+    async with tampered_on(url) as log:
+        yield log
 
 
 async def changed(log: Tampered) -> str:
@@ -174,14 +83,7 @@ async def deleted_with_its_leaf(log: Tampered) -> str:
 
 
 async def inserted(log: Tampered) -> str:
-    columns = [
-        row[0]
-        for row in await log.do(
-            "SELECT column_name FROM information_schema.columns WHERE table_name = 'audit_event'"
-            if log.postgres
-            else "SELECT name FROM pragma_table_info('audit_event')"
-        )
-    ]
+    columns = await log.columns()
     made = {"id": "gen_random_uuid()" if log.postgres else "lower(hex(randomblob(16)))"}
     made["at"] = "at - interval '1 hour'" if log.postgres else "datetime(at, '-1 hour') || '.000000'"
     values = ", ".join(made.get(name, name) for name in columns)

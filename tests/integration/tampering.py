@@ -1,0 +1,123 @@
+"""A record that was sealed, and its owner's access to the database: for tests of what the owner may try."""
+
+# ruff: noqa: S608 - the statements are the tests' own
+
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.pool import NullPool
+
+from app.core.access import Caller, Role
+from app.core.audit import OUTCOME_OK
+from app.services.audit.findings import Verification
+from app.services.audit.verification import PART, LogVerifier
+from app.store.database import Database
+from app.store.dialects import async_url
+from tests.conftest import PATIENT
+from tests.factories import with_schema
+from tests.integration.access_setup import Replica, replica_on
+from tests.integration.sealing import seal_all
+
+TENANTS = ("acme", "borealis")
+LOG = ("log_leaf", "log_tile", "log_head", "log_entry", "log_checkpoint", "log_writer")
+TABLES = ("audit_event", *LOG, "log_count", "log_counted", "installation")
+Do = Callable[[str], Awaitable[Any]]
+
+
+class Tampered:
+    """A sealed record, its owner's access to the database, and how to put everything back."""
+
+    def __init__(self, replica: Replica, owner: Do, postgres: bool) -> None:
+        self.replica = replica
+        self.do = owner
+        self.postgres = postgres
+        self.anchor = ""
+        self.random = random.Random()
+
+    async def verify(self, *, processes: int = 1, part: int = PART, **options: Any) -> Verification:
+        verifier = LogVerifier(self.replica.audit, processes=processes, part=part)
+        return await verifier.verify(**options)
+
+    async def record(self, tenant: str, count: int) -> None:
+        caller = Caller(tenant, "00000001", frozenset({Role.INVOKER}))
+        for number in range(count):
+            event = self.replica.audit.new_event(
+                caller, "middleware.invoke", OUTCOME_OK, None, details={"number": number}
+            )
+            await self.replica.audit.record(event)
+
+    async def seal(self) -> None:
+        await seal_all(self.replica.audit)
+
+    async def checkpoint(self) -> str:
+        (row,) = await self.do("SELECT note FROM log_checkpoint ORDER BY size DESC LIMIT 1")
+        return str(row[0])
+
+    async def event_of(self, tenant: str) -> str:
+        """Return a condition that chooses one sealed event at random, the newest excepted."""
+        rows = await self.do(f"SELECT id FROM audit_event WHERE tenant = '{tenant}' ORDER BY id")
+        return f"'{self.random.choice(rows[:-1])[0]}'"
+
+    async def columns(self) -> list[str]:
+        """Return the names of the columns of events."""
+        rows = await self.do(
+            "SELECT column_name FROM information_schema.columns WHERE table_name = 'audit_event'"
+            if self.postgres
+            else "SELECT name FROM pragma_table_info('audit_event')"
+        )
+        return [row[0] for row in rows]
+
+    async def copy(self) -> None:
+        for table in TABLES:
+            await self.do(f"DROP TABLE IF EXISTS copy_{table}")
+            await self.do(f"CREATE TABLE copy_{table} AS SELECT * FROM {table}")
+
+    async def restore(self, tables: tuple[str, ...] = TABLES) -> None:
+        for table in tables:
+            await self.do(f"DELETE FROM {table}")
+            await self.do(f"INSERT INTO {table} SELECT * FROM copy_{table}")
+        self.restart()
+
+    def restart(self) -> None:
+        """Make the process number its events as if it had just started."""
+        self.replica.writer._writers.free.clear()
+
+
+def own_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Yield the address of a migrated database of the module's own, on the engine that the parameter names."""
+    if request.param == "sqlite":
+        yield with_schema(f"sqlite:///{tmp_path_factory.mktemp('tampered')}/sluice.db")
+        return
+    with request.getfixturevalue("migrated_postgres")() as made:
+        yield made
+
+
+@asynccontextmanager
+async def tampered_on(url: str) -> AsyncIterator[Tampered]:
+    """Return a record that was sealed three times, with an anchor of the second checkpoint."""
+    engine = create_async_engine(async_url(url), poolclass=NullPool)
+
+    async def do(statement: str) -> Any:
+        async with engine.begin() as owner:
+            result = await owner.exec_driver_sql(statement)
+            return result.all() if result.returns_rows else []
+
+    database = Database(url, patience=PATIENT)
+    async with replica_on(database) as replica:
+        tampered = Tampered(replica, do, not database.embedded)
+        if not await do("SELECT 1 FROM log_head"):
+            for count in (3, 260, 5):
+                for tenant in TENANTS:
+                    await tampered.record(tenant, count if tenant == TENANTS[0] else 3)
+                await tampered.seal()
+            await tampered.copy()
+        await tampered.restore()
+        tampered.anchor = await tampered.checkpoint()
+        yield tampered
+        await tampered.restore()
+    await database.close()
+    await engine.dispose()
