@@ -356,6 +356,9 @@ def _show_verification(result: "Verification", *, as_json: bool) -> None:
         show_table(("FINDING", "TENANT", "PLACE", "MEANING"), rows)
     if result.unnumbered:
         note(f"{result.unnumbered} events are from before events were numbered; they were sealed as found.")
+    if result.waiting or result.unsigned:
+        waiting = f"{result.waiting} events wait for the sealer, and {result.unsigned} heads of tenants for a signature"
+        note(f"{waiting}: a running service does both within ten seconds.")
     pruned = f" ({result.pruned} more were pruned)" if result.pruned else ""
     note(
         f"{result.events} events{pruned} of {result.tenants} tenants, {result.checkpoints} checkpoints and "

@@ -22,6 +22,17 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _US: Final = 1_000_000
 _JSON: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
+
+def _unique(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object; of two members of one name, SQLite reads the first and everything else the last."""
+    made = dict(members)
+    if len(made) < len(members):
+        raise ValueError("A name stands twice in a document.")
+    return made
+
+
+_DECODE: Final = json.JSONDecoder(object_pairs_hook=_unique).decode
+
 Encode = Callable[[Any], str]
 """Returns a member's value as JSON; one of another type raises TypeError, ValueError or AttributeError."""
 
@@ -47,8 +58,16 @@ def _moment(value: datetime) -> str:
 
 
 def _stored_moment(value: datetime | str) -> str:
-    """Return the microseconds of a moment as either engine stores it: SQLite as text in UTC."""
-    return _moment(datetime.fromisoformat(value).replace(tzinfo=UTC) if isinstance(value, str) else value)
+    """Return the microseconds of a moment as either engine stores it: SQLite as text in UTC, which it compares as text.
+
+    Raises ValueError for another text than is stored of a moment.
+    """
+    if not isinstance(value, str):
+        return _moment(value)
+    moment = datetime.fromisoformat(value)
+    if moment.isoformat(" ", "microseconds") != value:
+        raise ValueError("The moment is not in the form of the record.")
+    return _moment(moment.replace(tzinfo=UTC))
 
 
 def _id(value: Any) -> str:
@@ -66,7 +85,10 @@ def _names(values: Sequence[str]) -> str:
 
 @lru_cache(256)
 def _stored_names(document: str) -> str:
-    return _JSON(sorted(json.loads(document)))
+    names = json.loads(document)
+    if not isinstance(names, list):
+        raise TypeError("The names are no list.")
+    return _JSON(sorted(names))
 
 
 def _mapping(values: Mapping[str, object]) -> str:
@@ -86,7 +108,7 @@ def _value(value: object) -> str:
 
 @lru_cache(1024)
 def _stored_mapping(document: str) -> str:
-    return _mapping(json.loads(document))
+    return _mapping(_DECODE(document))
 
 
 def _versions(values: Mapping[str, object] | None) -> str:

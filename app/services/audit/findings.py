@@ -16,6 +16,7 @@ FindingKind = Literal[
     "bad_signature",
     "bad_tile",
     "bad_checkpoint",
+    "miscounted",
 ]
 
 
@@ -34,7 +35,9 @@ class Verification:
     """What was compared with what ``keys`` signed, and what was found wrong.
 
     ``unnumbered`` events are from before events were numbered: they were sealed as they were found. ``pruned`` ones are
-    gone because their retention was over, as a sealed statement says.
+    gone because their retention was over, as a sealed statement says. ``waiting`` ones are authentic and not
+    sealed yet, as where the service was stopped just after it stored them. ``unsigned`` is how many entries the log of
+    heads has beyond its newest checkpoint.
     """
 
     keys: tuple[VerifierKey, ...]
@@ -42,6 +45,8 @@ class Verification:
     events: int = 0
     unnumbered: int = 0
     pruned: int = 0
+    waiting: int = 0
+    unsigned: int = 0
     checkpoints: int = 0
     anchors: int = 0
     findings: list[LogFinding] = field(default_factory=list)
@@ -57,6 +62,6 @@ class Verification:
 
     def join(self, part: "Verification") -> None:
         """Add what was compared and found in a part, with the same keys."""
-        for name in ("tenants", "events", "unnumbered", "pruned", "checkpoints", "anchors"):
+        for name in ("tenants", "events", "unnumbered", "pruned", "waiting", "checkpoints", "anchors"):
             setattr(self, name, getattr(self, name) + getattr(part, name))
         self.findings += part.findings

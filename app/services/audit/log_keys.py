@@ -69,6 +69,13 @@ class LogKeyService:
             return []
         return [(VerifierKey.parse(key.public), key.created) for key in stored.keys]
 
+    async def foreign(self) -> Sequence[VerifierKey]:
+        """Return the keys that stand among the stored ones though this installation did not seal their private part."""
+        stored = await self._stored()
+        if stored is None:
+            return []
+        return [VerifierKey.parse(key.public) for key in stored.keys if not self._is_own(stored.origin, key)]
+
     async def renew(self) -> VerifierKey:
         """Add a key, which signs from the next checkpoint on; the earlier ones still verify theirs."""
         async with self.database.system_transaction() as tx:
@@ -88,6 +95,13 @@ class LogKeyService:
     def _sealed(self, key: SigningKey) -> StoredLogKey:
         sealed = self.keys.seal(_INSTALLATION, _PURPOSE, base64.b64encode(key.seed))
         return StoredLogKey(str(key.public), sealed, self.now())
+
+    def _is_own(self, origin: str, key: StoredLogKey) -> bool:
+        try:
+            seed = base64.b64decode(self.keys.open(_INSTALLATION, _PURPOSE, key.sealed))
+            return str(SigningKey(origin, seed).public) == key.public
+        except (SealBrokenError, ValueError):
+            return False
 
     def _signing(self, stored: StoredLogKeys) -> SigningKey:
         try:

@@ -12,9 +12,9 @@ from typing import Any, Final, Protocol, cast
 import app
 from app.core.errors import ServiceError, StoreUnavailableError
 from app.engines.cipher import RecordKeys
-from app.services.audit.comparison import ComparedPart
+from app.services.audit.comparison import ComparedPart, LogPart
 from app.services.audit.range_process import LENGTH, Opening, framed
-from app.services.audit.ranges import LogPart, LogRanges, VerifiedTree
+from app.services.audit.ranges import LogRanges, VerifiedTree
 from app.store.audit.log import Head
 from app.store.database import Database
 

@@ -6,14 +6,13 @@ Whatever a part returns can be sent to another process, and does not grow with w
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final
 
 from app.core.transparency.hashing import HASH_BYTES
 from app.core.transparency.replay import Replay
 from app.core.transparency.tiles import TILE_BYTES, TILE_WIDTH, TilePlace
 from app.engines.cipher import RecordKeys
-from app.services.audit.comparison import ComparedPart, PartComparison
+from app.services.audit.comparison import ComparedPart, LogPart, PartComparison
 from app.services.audit.findings import LogFinding
 from app.store.audit.audit import Transaction
 from app.store.audit.log import Head, last_entry, list_tiles
@@ -22,15 +21,6 @@ from app.store.database import Database
 
 _PAGE: Final = 1000
 _TILES: Final = 64
-
-
-class LogPart(NamedTuple):
-    """Positions of a tenant's log, from ``start`` to below ``end``; of the events, those ``since`` a moment count."""
-
-    tenant: str
-    start: int
-    end: int
-    since: datetime | None
 
 
 @dataclass(slots=True)
@@ -50,7 +40,7 @@ class LogRanges:
 
     async def compare(self, part: LogPart) -> ComparedPart:
         """Compare the events of a part with the hashes of the tree."""
-        comparison = PartComparison(self.keys, part.tenant, part.since)
+        comparison = PartComparison(self.keys, part)
         step = _TILES * TILE_WIDTH
         for first in range(part.start, part.end, step):
             end = min(first + step, part.end)
@@ -88,7 +78,7 @@ class LogRanges:
                 f"The log of heads knows {last.size} events of this tenant: it was set back, or cut off."
             )
             verified.findings.append(LogFinding("rolled_back", tenant, end, meaning))
-        elif last is None or (last.size, last.root) != (head.size, head.root):
+        elif (last.size, last.root) != (head.size, head.root) if last is not None else head.size:
             meaning = "The log of heads has another one."
             verified.findings.append(LogFinding("fork", tenant, end, meaning))
         return verified

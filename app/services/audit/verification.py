@@ -9,9 +9,8 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final, NamedTuple, TypeVar
-from uuid import UUID
 
 from app.core.audit import WriterNumber
 from app.core.errors import NotFoundError
@@ -21,32 +20,36 @@ from app.core.transparency.replay import Replay
 from app.core.transparency.tiles import TilePlace
 from app.engines.signing import checker
 from app.services.audit.audit import AuditService
-from app.services.audit.comparison import TenantComparison
+from app.services.audit.comparison import LogPart, LooseEvents, TenantComparison
 from app.services.audit.findings import Verification
 from app.services.audit.log_keys import LogKeyService
 from app.services.audit.range_processes import Work, usual_processes, working
-from app.services.audit.ranges import LogPart, differing_tiles
+from app.services.audit.ranges import differing_tiles
 from app.services.audit.retention import pruned_positions
 from app.services.audit.sealer import head_leaf
 from app.store.audit.audit import Transaction
+from app.store.audit.counts import stored_counts
 from app.store.audit.log import (
     HEADS,
     Head,
+    Progress,
     SignedCheckpoint,
     last_leaves,
     list_checkpoints,
     list_entries,
     list_heads,
+    read_progress,
 )
-from app.store.audit.standing import count_unsealed
+from app.store.audit.retention import aged_size
+from app.store.audit.standing import list_loose, list_recorded_tenants, page_of_record
 from app.store.audit.writers import list_unsealed_numbers
 
-GRACE: Final = timedelta(minutes=1)
-"""Younger events may still wait for the sealer."""
 PART: Final = 1 << 16
 """Events that a process compares at a time; a multiple of the width of tiles."""
 _PAGE: Final = 1000
-_COUNTED: Final = 20_000
+_LOWEST: Final = -(1 << 63)
+"""The lowest number that a column takes."""
+_LOOKED_AT: Final = 20_000
 _AT_ONCE: Final = 6
 """Tenants at most that are verified at a time: each reads on a connection of ours."""
 
@@ -74,22 +77,37 @@ class LogVerifier:
         ``since``: compare only events from then on; the trees are recomputed whole. ``anchors`` are signed
         checkpoints that were kept elsewhere, as text. Raises NotFoundError for a tenant without a log.
         """
-        keys = self.trusted or [key for key, _ in await LogKeyService.over(self.audit).public()]
-        result = Verification(tuple(keys))
+        result = await self._with_keys()
         # What is compared with the heads was there before them, so that a log may grow while it is verified.
         checkpoints = [checkpoint async for checkpoint in self._checkpoints()]
         async with self._reading() as tx:
+            progress = await read_progress(tx)
             unsealed = await list_unsealed_numbers(tx)
         async with self._reading() as tx:
             heads = await list_heads(tx)
-        if tenant is not None and tenant not in heads:
-            raise NotFoundError("That tenant has no log: nothing of it was sealed yet.")
         logged, entries = await self._verify_heads(result, heads.get(HEADS), checkpoints, anchors)
-        names = sorted(name for name in {*heads, *logged} - {HEADS} if tenant in {None, name})
+        everyone = {*heads, *logged, *await self._recorded_tenants()} - {HEADS}
+        names = sorted(name for name in everyone if tenant in {None, name})
+        if tenant is not None and not names:
+            raise NotFoundError("That tenant has no log: nothing of it was sealed yet.")
         chosen = [heads.get(name, Head(name, 0, b"", 0)) for name in names]
         processes = self.processes or usual_processes(sum(head.size for head in chosen))
         async with working(self.audit.database, self.audit.keys, processes) as work:
-            await self._verify_tenants(result, chosen, unsealed, _Job(work, processes, entries, since))
+            await self._verify_tenants(
+                result, chosen, unsealed, _Job(work, processes, entries, since, progress)
+            )
+        return result
+
+    async def _with_keys(self) -> Verification:
+        """Return a result with the keys to trust; what somebody put among those of the database is none of them."""
+        if self.trusted:
+            return Verification(tuple(self.trusted))
+        service = LogKeyService.over(self.audit)
+        foreign = await service.foreign()
+        result = Verification(tuple(key for key, _ in await service.public() if key not in foreign))
+        for key in foreign:
+            meaning = "It stands among the keys of the log, and this installation did not make it."
+            result.add("bad_signature", None, f"key {key}", meaning)
         return result
 
     async def _verify_heads(
@@ -132,16 +150,18 @@ class LogVerifier:
         for text in anchors:
             result.anchors += 1
             _verify_checkpoint(result, text, "anchor", replay.size, computed)
+        signed = max((size for size in map(_size, (made.note for made in checkpoints)) if size), default=0)
+        result.unsigned = max(0, stored - signed)
         return logged, replay.size
 
     async def _verify_end(self, result: Verification, size: int) -> None:
         """Verify that nothing stands behind the end of the log of heads, which may have grown since."""
         async with self._reading() as tx:
-            behind = await list_entries(tx, size, _PAGE)
+            beside = [*await list_entries(tx, _LOWEST, 1), *await list_entries(tx, size, _PAGE)]
             end = await _size_now(tx, HEADS)
-        for entry in behind:
-            if entry.position >= end:
-                meaning = "It stands behind the end of the log of heads."
+        for entry in beside:
+            if not 0 <= entry.position < end:
+                meaning = "It stands before the first or behind the last entry of the log of heads."
                 result.add("inserted", None, f"entry {entry.position}", meaning)
 
     async def _compare_tiles(self, result: Verification, computed: dict[TilePlace, bytes]) -> None:
@@ -182,14 +202,15 @@ class LogVerifier:
     ) -> None:
         """Verify a tenant's tree against every head that was logged, and its events against the tree."""
         tenant, comparison = head.tenant, TenantComparison(result, head.tenant)
+        async with self._reading() as tx:
+            counts = await stored_counts(tx, tenant)
+            recent = await aged_size(tx, tenant, job.since) if job.since is not None else 0
         tree = await job.work.tree(head, job.entries)
         parts = [
-            LogPart(tenant, start, min(start + self.part, tree.size), job.since)
+            LogPart(tenant, start, min(start + self.part, tree.size), job.since, recent, counts.counted)
             for start in range(0, tree.size, self.part)
         ]
-        count, compared = await asyncio.gather(
-            self._count_unsealed(tenant), asyncio.gather(*(job.work.compare(part) for part in parts))
-        )
+        compared = await asyncio.gather(*(job.work.compare(part) for part in parts))
         result.findings += tree.findings
         for part in compared:
             comparison.take(part)
@@ -197,50 +218,65 @@ class LogVerifier:
             behind = await last_leaves(tx, tenant, _PAGE)
             end = await _size_now(tx, tenant)
         for leaf in behind:
-            if leaf.position >= end:
+            if type(leaf.position) is not int or leaf.position >= end:
                 result.add("inserted", tenant, f"event {leaf.event}", "It stands behind the end of the log.")
-        count = await self._count_unsealed(tenant)
-        if count:
-            meaning = "They are in the record for more than a minute, and not in the log."
-            result.add("inserted", tenant, f"{count} events", meaning)
+        await self._look_beside(result, tenant, job.progress)
         # Read last: what was deleted meanwhile had its statement before.
         async with self._reading() as tx:
             pruned = await pruned_positions(tx, self.audit, tenant)
         comparison.finish(unsealed, pruned)
-        result.tenants += 1
+        comparison.check_counts(counts, end)
+        result.tenants += head.size > 0
 
-    async def _count_unsealed(self, tenant: str) -> int:
-        """Count the events of a tenant that wait for more than a minute, a page in each transaction."""
-        total, last, before = 0, UUID(int=0), self.audit.now() - GRACE
+    async def _look_beside(self, result: Verification, tenant: str, progress: Progress) -> None:
+        """Look at the events of a tenant that are not in its log, a page in each transaction."""
+        loose, first = LooseEvents(self.audit.keys, result, tenant), None
         while True:
             async with self._reading() as tx:
-                page = await count_unsealed(tx, tenant, before, last, _COUNTED)
-            total += page.unsealed
-            if page.last is None:
-                return total
-            last = page.last
+                page = await page_of_record(tx, tenant, first, _LOOKED_AT)
+                rows = await list_loose(tx, tenant, page, progress) if page and page.loose else ()
+            loose.take(rows, first)
+            if page is None or not page.more or page.last == first:
+                break
+            first = page.last
+        loose.finish()
+
+    async def _recorded_tenants(self) -> list[str]:
+        """Return the tenants that have events, whether or not the log knows them."""
+        names: list[str] = []
+        while True:
+            async with self._reading() as tx:
+                page = await list_recorded_tenants(tx, names[-1] if names else "", _PAGE)
+            names += page
+            if len(page) < _PAGE:
+                return names
 
     async def _checkpoints(self) -> AsyncIterator[SignedCheckpoint]:
-        after = -1
-        page: Sequence[SignedCheckpoint] = ()
-        while after < 0 or len(page) == _PAGE:
+        after = _LOWEST
+        while True:
             async with self._reading() as tx:
                 page = await list_checkpoints(tx, after, _PAGE)
             for checkpoint in page:
                 yield checkpoint
-            after = page[-1].size if page else 0
+            if len(page) < _PAGE:
+                return
+            after = page[-1].size
 
     def _reading(self) -> AbstractAsyncContextManager[Transaction]:
         return self.audit.database.system_transaction(write=False)
 
 
 class _Job(NamedTuple):
-    """What a verification of tenants shares: who works, the entries of the log of heads, and from when events count."""
+    """What a verification of tenants shares: who works, the entries of the log of heads, from when events count.
+
+    ``progress`` is how far the sealer was.
+    """
 
     work: Work
     processes: int
     entries: int
     since: datetime | None
+    progress: Progress
 
 
 async def _size_now(tx: Transaction, log: str) -> int:

@@ -41,6 +41,13 @@ class CountRow(NamedTuple):
     events: int
 
 
+class StoredCounts(NamedTuple):
+    """How many leaves of a tenant's log are counted, and events by day, action, outcome and actor."""
+
+    counted: int
+    events: dict[tuple[str, ...], int]
+
+
 async def list_uncounted(tx: AsyncConnection, limit: int) -> list[Counted]:
     """Return tenants whose log has leaves that are not counted (system transactions)."""
     size = func.coalesce(log_counted.c.size, 0)
@@ -70,6 +77,16 @@ async def find_counted(tx: AsyncConnection, tenant: str) -> Counted:
         query = select(table.c.size).where(table.c.tenant == tenant)
         sizes.append((await tx.execute(query)).scalar_one_or_none() or 0)
     return Counted(tenant, *sizes)
+
+
+async def stored_counts(tx: AsyncConnection, tenant: str) -> StoredCounts:
+    """Return all counts of a tenant as they stand at one moment."""
+    columns = [log_count.c[name] for name in ("day", "action", "outcome", "actor")]
+    query = select(log_counted.c.size, *columns, log_count.c.events)
+    query = query.select_from(log_counted.outerjoin(log_count, log_count.c.tenant == log_counted.c.tenant))
+    rows = (await tx.execute(query.where(log_counted.c.tenant == tenant))).all()
+    events = {tuple(key): number for _, *key, number in rows if number is not None}
+    return StoredCounts(rows[0].size if rows else 0, events)
 
 
 async def list_counts(

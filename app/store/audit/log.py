@@ -117,11 +117,21 @@ async def read_progress(tx: AsyncConnection) -> Progress:
     end = await _horizon(tx)
     if value is None:
         return Progress(until=end)
-    progress = Progress(value["order"], value["tenant"], UUID(value["event"]), value["until"])
-    if progress.until is None and not await _goes_on(tx, progress, end):
+    progress = _stored_progress(value)
+    if progress is None or (progress.until is None and not await _goes_on(tx, progress, end)):
         # Another cluster or a compacted file numbers its rows anew: look for what is missing, once.
         return Progress(until=end)
     return progress
+
+
+def _stored_progress(value: Any) -> Progress | None:
+    """Return what was stored, or None where it is not what the sealer stores."""
+    try:
+        progress = Progress(value["order"], value["tenant"], UUID(value["event"]), value["until"])
+    except (TypeError, KeyError, ValueError, AttributeError):
+        return None
+    fits = isinstance(progress.order, int) and isinstance(progress.tenant, str)
+    return progress if fits and isinstance(progress.until, int | None) else None
 
 
 async def write_progress(tx: AsyncConnection, progress: Progress) -> None:
