@@ -30,7 +30,15 @@ from app.engines.pii.processes.pool import PoolDetector
 from app.engines.resilience import Observer, unobserved
 from app.engines.ring_file import RingFile
 from app.engines.secrets.scanner import RuleScanner
-from app.places_wiring import anchors, mark_store, remote_middlewares, shared_rates, sinks, upstream_rules
+from app.places_wiring import (
+    anchors,
+    description_files,
+    mark_store,
+    remote_middlewares,
+    shared_rates,
+    sinks,
+    upstream_rules,
+)
 from app.services.access.access import AccessService
 from app.services.access.credentials import Authenticator
 from app.services.access.policies import PolicyService, argument_check
@@ -47,7 +55,6 @@ from app.services.background import Background, housekeeping
 from app.services.caching import ShortMemory
 from app.services.catalog.catalogs import CatalogService
 from app.services.catalog.concerns import ConcernService
-from app.services.catalog.description_files import DescriptionFiles
 from app.services.catalog.descriptions import DescriptionService
 from app.services.catalog.disclosure import DisclosureService
 from app.services.catalog.group_trees import GroupTrees
@@ -236,7 +243,7 @@ async def opened(
         descriptions = DescriptionService(
             database=database,
             audit=audit,
-            files=_description_files(settings),
+            files=description_files(settings),
             files_of=settings.upstreams.tenant,
             publish=changes.tell,
         )
@@ -386,14 +393,3 @@ def _follow(changes: Changes, followers: Iterable[_Follower], *memories: ShortMe
         changes.subscribe(follower.changed)
     for memory in memories:
         memory.follow(changes.heard)
-
-
-def _description_files(settings: Settings) -> DescriptionFiles | None:
-    folder = settings.upstreams.descriptions
-    if folder is not None and not folder.is_dir():
-        raise ConfigurationError(
-            [
-                f"SLUICE_UPSTREAMS__DESCRIPTIONS names {folder}, which is no folder; make it, or unset the variable."
-            ]
-        )
-    return DescriptionFiles(folder) if folder is not None else None

@@ -1,4 +1,4 @@
-"""What the settings say of places outside: marks, anchors, and servers behind this one."""
+"""What the settings say of places outside: marks, anchors, folders, and servers behind this one."""
 
 import time
 from collections.abc import AsyncIterator
@@ -12,6 +12,7 @@ from app.engines.anchors.choosing import anchor_of
 from app.engines.sinks.choosing import sink_of
 from app.services.access.shared_rates import TIMEOUT_S, SharedRates, recorded
 from app.services.audit.audit import AuditService
+from app.services.catalog.description_files import DescriptionFiles
 from app.services.invoke.remote_middlewares import RemoteMiddlewares
 from app.services.servers.tenant_upstreams import UpstreamRules
 from app.settings import ConfigurationError, Settings
@@ -124,3 +125,15 @@ def upstream_rules(settings: Settings) -> UpstreamRules:
         allowed_networks=section.allowed_networks,
         max_dedicated=section.max_dedicated,
     )
+
+
+def description_files(settings: Settings) -> DescriptionFiles | None:
+    """Return the folder of descriptions that the settings name, or raise ConfigurationError."""
+    folder = settings.upstreams.descriptions
+    if folder is not None and not folder.is_dir():
+        raise ConfigurationError(
+            [
+                f"SLUICE_UPSTREAMS__DESCRIPTIONS names {folder}, which is no folder; make it, or unset the variable."
+            ]
+        )
+    return DescriptionFiles(folder) if folder is not None else None
