@@ -77,6 +77,7 @@ from app.services.invoke.pipelines import PipelineService
 from app.services.servers.server_admin import ServerService
 from app.services.servers.upstreams import UpstreamService
 from app.services.vault.erasure import ErasureSink
+from app.services.vault.erasure_jobs import ErasureJobs
 from app.services.vault.keyring import KeyringService
 from app.services.vault.mark import MarkKeeper
 from app.services.vault.replay import ReplayService
@@ -345,6 +346,7 @@ async def opened(
                         purge_scopes=vault.purge_expired,
                         index_values=vault.index.fill,
                         empty_tenants=tenant_erasure.empty,
+                        run_erasures=ErasureJobs.over(vault, tenant_erasure).run,
                         purge_every_s=settings.vault.purge_interval_s,
                         sessions=sessions,
                         access=access,

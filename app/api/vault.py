@@ -181,10 +181,13 @@ async def find_value(
     return Page(items=items, next=page.next)
 
 
-@router.post("/erasures", status_code=201, summary="Erase a value everywhere")
+@router.post("/erasures", status_code=201, summary="Erase a value everywhere", deprecated=True)
 @needs(Role.ERASER, action="vault.erase_value")
 async def erase_value(
     body: ErasureBody, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> ReceiptAnswer:
-    """Delete a value from every live scope of the caller's tenant. Needs the role eraser."""
+    """Delete a value from every live scope of the caller's tenant. Needs the role eraser.
+
+    Goes in the next release: `POST /api/v1/erasures` says first what it would erase, and gives a signed receipt.
+    """
     return ReceiptAnswer.model_validate(await services.vault.erase_value(caller, body.value, info))

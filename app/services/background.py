@@ -12,6 +12,7 @@ from app.core.background import meanwhile
 from app.core.errors import StoreUnavailableError
 from app.services.access.access import AccessService
 from app.services.access.sessions import SessionService
+from app.services.audit.audit import AuditService
 from app.services.audit.counts import AuditCounts
 from app.services.audit.sealer import LogSealer
 from app.services.audit.sinks.delivery import Outlets
@@ -20,6 +21,7 @@ from app.store.audit.audit import drop_emptied_partitions, make_partitions
 from app.store.database import Database
 from app.store.locks import only_here
 
+_ERASE_S = 4.0
 _SEAL_S = 6.0
 """A checkpoint is promised within 10 s, and jobs wait up to a quarter longer than this."""
 _MINUTE_S = 60.0
@@ -101,6 +103,7 @@ def housekeeping(
     purge_every_s: float,
     index_values: Callable[[], Awaitable[object]],
     empty_tenants: Callable[[], Awaitable[object]],
+    run_erasures: Callable[[], Awaitable[object]],
     sessions: SessionService,
     access: AccessService,
     purge_disclosures: Callable[[], Awaitable[object]],
@@ -117,17 +120,11 @@ def housekeeping(
         async with database.system_transaction() as tx:
             await remove_old_secrets(tx, access.now())
 
-    async def prepare_months() -> None:
-        async with database.system_transaction() as tx:
-            await make_partitions(tx)
-        async with database.system_transaction(quiet=True) as tx:
-            await drop_emptied_partitions(tx)
-
-    sealer = LogSealer.over(access.audit)
     return [
         Job("purge-scopes", purge_every_s, purge_scopes),
         Job("index-values", _MINUTE_S, index_values),
         Job("empty-erased-tenants", _MINUTE_S, empty_tenants),
+        Job("run-erasures", _ERASE_S, run_erasures),
         Job("purge-sessions", _MINUTE_S, sessions.purge_idle),
         Job("purge-disclosures", _MINUTE_S, purge_disclosures),
         Job("purge-ingestions", _MINUTE_S, purge_ingestions),
@@ -135,13 +132,28 @@ def housekeeping(
         Job("forget-old-secrets", _MINUTE_S, forget_old_secrets),
         Job("settle-keys", _MINUTE_S, access.settle_keys),
         Job("record-refusals", _MINUTE_S, access.authenticator.record_refused, everywhere=True, at_end=True),
+        Job("purge-tombstones", _PURGE_S, purge_tombstones),
+        Job("purge-audit", _PURGE_S, purge_events),
+        *_record_jobs(access.audit, outlets),
+    ]
+
+
+def _record_jobs(audit: AuditService, outlets: Outlets) -> list[Job]:
+    """Return the jobs that seal the record, and bring it elsewhere."""
+
+    async def prepare_months() -> None:
+        async with audit.database.system_transaction() as tx:
+            await make_partitions(tx)
+        async with audit.database.system_transaction(quiet=True) as tx:
+            await drop_emptied_partitions(tx)
+
+    sealer = LogSealer.over(audit)
+    return [
         Job("seal-audit", _SEAL_S, sealer.seal),
-        Job("count-audit-events", _SEAL_S, AuditCounts(access.audit).count),
+        Job("count-audit-events", _SEAL_S, AuditCounts(audit).count),
         Job("anchor-checkpoints", _SEAL_S, outlets.anchoring.run),
         *(Job(f"deliver {each.sink.name}", _SEAL_S, each.run) for each in outlets.deliveries),
         Job("look-at-audit-log", _SEAL_S, outlets.lag.look, everywhere=True),
-        Job("purge-tombstones", _PURGE_S, purge_tombstones),
-        Job("purge-audit", _PURGE_S, purge_events),
         Job("forget-audit-writers", _DAY_S, sealer.forget_writers),
         Job("prepare-audit-months", _DAY_S, prepare_months),
     ]

@@ -8,7 +8,8 @@ from app.store.schema import metadata
 KEPT = frozenset(
     {
         # The record and its proof stay as long as the record is kept; receipts say what a restore must erase again.
-        *("audit_event", "log_leaf", "log_head", "log_entry", "log_writer", "erasure"),
+        *("audit_event", "log_leaf", "log_head", "log_entry", "log_writer"),
+        *("erasure", "erasure_job"),
         *("log_count", "log_counted"),
         # These say what indexes on other servers hold: the job that removes it there removes the rows.
         *("indexed_document", "indexed_part"),

@@ -203,6 +203,7 @@ ADMIN: tuple[tuple[str, str], ...] = (
     ("PUT", "/api/v1/policies"),
     ("POST", "/api/v1/vault/erasures"),
     ("POST", "/api/v1/subjects/search"),
+    ("POST", "/api/v1/erasures"),
     ("PATCH", "/api/v1/vault/scopes/a"),
 )
 

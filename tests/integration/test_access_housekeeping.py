@@ -36,6 +36,9 @@ def jobs_of(replica: Replica, purged: list[str]) -> dict[str, Job]:
     async def empty_tenants() -> None:
         purged.append("tenants")
 
+    async def run_erasures() -> None:
+        purged.append("erasures")
+
     async def purge_disclosures() -> None:
         purged.append("disclosures")
 
@@ -55,6 +58,7 @@ def jobs_of(replica: Replica, purged: list[str]) -> dict[str, Job]:
         purge_scopes=purge_scopes,
         index_values=index_values,
         empty_tenants=empty_tenants,
+        run_erasures=run_erasures,
         purge_every_s=60,
         sessions=replica.sessions,
         access=replica.access,
@@ -78,6 +82,7 @@ async def test_every_job_of_the_house_runs_and_may_run_again(replica: Replica) -
         "scopes",
         "values",
         "tenants",
+        "erasures",
         "disclosures",
         "ingestions",
         "vectors",

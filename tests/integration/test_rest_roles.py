@@ -31,6 +31,8 @@ ALLOWED: dict[str, set[Role] | None] = {
     "POST /api/v1/vault/occurrences": ERASER,
     "POST /api/v1/vault/erasures": ERASER,
     "POST /api/v1/subjects/search": ERASER,
+    "POST /api/v1/erasures": ERASER,
+    "GET /api/v1/erasures/{erasure}": {Role.ERASER, Role.AUDITOR},
     "GET /api/v1/audit/events": AUDITOR,
     "GET /api/v1/audit/export": AUDITOR,
     "GET /api/v1/audit/counts": AUDITOR,

@@ -29,7 +29,17 @@ DOCUMENTS = (
 GATEWAY = ("gateway_binding", "gateway_signed")
 PROBED = (*PRIMITIVES, *GATEWAY)
 ISOLATED = (
-    *("api_key", "policy", "scope", "entry", "erasure", "audit_event", "session", "tenant_key"),
+    *(
+        "api_key",
+        "policy",
+        "scope",
+        "entry",
+        "erasure",
+        "erasure_job",
+        "audit_event",
+        "session",
+        "tenant_key",
+    ),
     *PRIMITIVES,
     *DOCUMENTS,
     *GATEWAY,

@@ -34,6 +34,7 @@ from tests.integration.test_rls import PRIMITIVES, row_of
 STAY = {
     "audit_event",
     "erasure",
+    "erasure_job",
     "log_leaf",
     "log_head",
     "log_entry",

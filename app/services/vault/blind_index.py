@@ -111,19 +111,21 @@ class BlindIndex:
             ]
         return SoughtEntries(digests, variants, now)
 
-    async def fill(self, tell: Callable[[int, int], None] = _log_progress) -> int:
-        """Store the digests of entries that lack one, of all tenants; return how many.
+    async def fill(
+        self, tell: Callable[[int, int], None] = _log_progress, *, tenant: str | None = None
+    ) -> int:
+        """Store the digests of entries that lack one, of ``tenant`` (None: of all); return how many.
 
         ``tell`` hears after each batch how many are done and how many were left at the start (at most 100,000 are
         counted). An entry that cannot be opened stays as it is, and a later run tries it again.
         """
         async with self.database.system_transaction(write=False) as tx:
-            left = await count_unindexed(tx, most=_COUNTED)
+            left = await count_unindexed(tx, most=_COUNTED, tenant=tenant)
         done = 0
         after: EntryKey | None = None
         while left:
             async with self.database.system_transaction() as tx:
-                entries = await list_unindexed(tx, after=after, limit=_FILLED)
+                entries = await list_unindexed(tx, after=after, limit=_FILLED, tenant=tenant)
                 digests = [(entry.key, pair) for entry in entries if (pair := self._digests(entry))]
                 await index_entries(tx, digests)
             done += len(digests)

@@ -12,7 +12,7 @@ from typing import Literal
 from uuid import UUID
 
 from app.core.access import Caller, Role
-from app.core.audit import OUTCOME_OK
+from app.core.audit import OUTCOME_OK, AuditEvent
 from app.core.content.handles import Handle
 from app.core.errors import InvalidArgumentsError, NotFoundError, StoreUnavailableError
 from app.core.events import Changed
@@ -117,14 +117,14 @@ class ErasureService:
         """See ``VaultService.erase_scope``."""
         async with self.audit.refusals(caller, "vault.erase_scope", request):
             caller.require(Role.ERASER)
-            history = await self._history()
+            history = await self.history()
             async with self.database.transaction(caller.tenant) as tx:
                 counts = await remove_scope(tx, caller.tenant, scope, self.now())
                 if counts is None:
                     raise NotFoundError("There is no such scope.")
                 receipt = self._receipt("scope", caller, scope, counts)
                 await self._note(tx, caller, receipt, [], request, history)
-        await self._count()
+        await self.count()
         self.key_keeper.forget(caller.tenant, scope)
         return receipt
 
@@ -135,14 +135,14 @@ class ErasureService:
         place = EntryPlace(scope, handle.label, handle.ordinal)
         async with self.audit.refusals(caller, "vault.erase_handle", request):
             caller.require(Role.ERASER)
-            history = await self._history()
+            history = await self.history()
             async with self.database.transaction(caller.tenant) as tx:
                 removed = await remove_entries(tx, caller.tenant, [place])
                 if not removed:
                     raise NotFoundError("There is no such handle in this scope.")
                 receipt = self._receipt("handle", caller, scope, {handle.label: 1})
                 await self._note(tx, caller, receipt, removed, request, history)
-        await self._count()
+        await self.count()
         return receipt
 
     async def erase_value(self, caller: Caller, value: str, request: RequestInfo | None) -> ErasureReceipt:
@@ -153,7 +153,7 @@ class ErasureService:
                 raise InvalidArgumentsError(
                     "The value is empty; send the value to erase.", details={"pointer": "/value"}
                 )
-        history = await self._history()
+        history = await self.history()
         places = await self.index.unindexed_places(caller.tenant, value, self.now())
         async with self.database.transaction(caller.tenant) as tx:
             removed = await remove_by_digest(tx, caller.tenant, self.index.digests(caller.tenant, value))
@@ -161,7 +161,7 @@ class ErasureService:
             counts = dict(Counter(place.label for place in removed))
             receipt = self._receipt("value", caller, None, counts)
             await self._note(tx, caller, receipt, removed, request, history)
-        await self._count()
+        await self.count()
         return receipt
 
     async def find_value(
@@ -197,11 +197,36 @@ class ErasureService:
         )
         return OccurrencePage(page, following)
 
-    async def _history(self) -> str | None:
+    async def store(
+        self,
+        tx: Transaction,
+        caller: Caller,
+        receipt: ErasureReceipt,
+        removed: Sequence[EntryPlace],
+        events: Sequence[AuditEvent],
+        history: str | None,
+    ) -> None:
+        """Store receipt and events, then append the line; the commit comes last, so a noted erasure can be redone."""
+        await add_erasure(
+            tx,
+            caller.tenant,
+            receipt.id,
+            receipt.kind,
+            receipt.at,
+            receipt.actor,
+            receipt.scope,
+            receipt.counts,
+        )
+        await announce(tx, Changed(VAULT_CHANGED, caller.tenant, receipt.scope))
+        await self.audit.record_with(tx, *events)
+        await self.sink.append(caller.tenant, receipt, removed, history)
+
+    async def history(self) -> str | None:
         """Return the name of the database's history, or raise where the database lacks earlier erasures."""
         return None if self.marks is None else await self.marks.admit_erasure()
 
-    async def _count(self) -> None:
+    async def count(self) -> None:
+        """Let the mark count an erasure that is committed."""
         if self.marks is not None:
             await self.marks.note_erasure()
 
@@ -219,17 +244,7 @@ class ErasureService:
         request: RequestInfo | None,
         history: str | None,
     ) -> None:
-        """Store receipt and event, then append the line; the commit comes last, so a noted erasure can be redone."""
-        await add_erasure(
-            tx,
-            caller.tenant,
-            receipt.id,
-            receipt.kind,
-            receipt.at,
-            receipt.actor,
-            receipt.scope,
-            receipt.counts,
-        )
+        """Store an erasure with the event of a request."""
         scope = receipt.scope
         event = self.audit.new_event(
             caller,
@@ -240,9 +255,7 @@ class ErasureService:
             counts=receipt.counts,
             details={"receipt": str(receipt.id)},
         )
-        await announce(tx, Changed(VAULT_CHANGED, caller.tenant, scope))
-        await self.audit.record_with(tx, event)
-        await self.sink.append(caller.tenant, receipt, removed, history)
+        await self.store(tx, caller, receipt, removed, [event], history)
 
 
 def _key(place: EntryPlace) -> tuple[bytes, bytes, int]:

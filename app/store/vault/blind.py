@@ -79,9 +79,10 @@ async def list_unindexed_scopes(
     )
 
 
-async def count_unindexed(tx: AsyncConnection, *, most: int) -> int:
-    """Return how many entries of all tenants lack a digest, up to ``most``: more are not counted."""
-    some = select(entry.c.scope).where(entry.c.blind_normal.is_(None)).limit(most).subquery()
+async def count_unindexed(tx: AsyncConnection, *, most: int, tenant: str | None = None) -> int:
+    """Return how many entries of ``tenant`` (None: of all) lack a digest, up to ``most``: more are not counted."""
+    query = select(entry.c.scope).where(entry.c.blind_normal.is_(None)).limit(most)
+    some = (query if tenant is None else query.where(entry.c.tenant == tenant)).subquery()
     return (await tx.execute(select(func.count()).select_from(some))).scalar_one()
 
 

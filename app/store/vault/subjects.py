@@ -108,6 +108,14 @@ async def list_places(
     return [EntryPlace(*row) for row in await tx.execute(query.limit(limit))]
 
 
+async def list_scopes_with(
+    tx: AsyncConnection, tenant: str, sought: SoughtEntries, names: Sequence[str]
+) -> set[str]:
+    """Return which of the scopes ``names`` have such entries."""
+    query = select(entry.c.scope).where(*_conditions(tenant, sought), entry.c.scope.in_(names)).distinct()
+    return set((await tx.execute(query)).scalars())
+
+
 async def is_indexed(tx: AsyncConnection, tenant: str, *, normal: bool) -> bool:
     """Return whether every entry of the tenant has the digest of its value, or that of its normal form."""
     column = entry.c.blind_normal if normal else entry.c.blind

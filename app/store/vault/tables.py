@@ -1,6 +1,6 @@
 """Tables of the vault beside scopes and entries: keys, erasures, and what the gateway keeps of a conversation."""
 
-from sqlalchemy import BigInteger, Column, Index, LargeBinary, PrimaryKeyConstraint, Table, Text, Uuid
+from sqlalchemy import BigInteger, Column, Index, LargeBinary, PrimaryKeyConstraint, Table, Text, Uuid, text
 
 from app.store.tables import Document, Instant, metadata
 
@@ -53,6 +53,27 @@ erasure = Table(
     Column("scope", Text, nullable=True),
     Column("counts", Document, nullable=False),
     PrimaryKeyConstraint("tenant", "id"),
+)
+
+# Erasures in steps. ``plan`` has keyed digests or names of scopes, never a value, and is empty at the end.
+erasure_job = Table(
+    "erasure_job",
+    metadata,
+    _text("tenant"),
+    Column("id", Uuid, nullable=False),
+    *(_text(name) for name in ("kind", "state", "actor", "reason")),
+    Column("created", Instant, nullable=False),
+    *(Column(name, BigInteger, nullable=False) for name in ("total", "done", "scopes", "unreadable")),
+    *(Column(name, Document, nullable=False) for name in ("counts", "plan")),
+    Column("finished", Instant, nullable=True),
+    Column("receipt", Text, nullable=True),
+    PrimaryKeyConstraint("tenant", "id"),
+    Index(
+        "ix_erasure_job_running",
+        "created",
+        postgresql_where=text("state = 'running'"),
+        sqlite_where=text("state = 'running'"),
+    ),
 )
 
 tenant_key = Table(
