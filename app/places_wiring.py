@@ -4,6 +4,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from ipaddress import ip_network
+from typing import Final
 
 from app.core.catalog.tool_filter import ExposedTools, parse_filters
 from app.core.contracts.anchors import Anchor
@@ -18,6 +19,13 @@ from app.services.servers.tenant_upstreams import UpstreamRules
 from app.settings import ConfigurationError, Settings
 from app.store.vault.mark_files import MarkFolder, MarkStore
 from app.upstream.connection import AggregatorOptions, Connection
+
+_SINK_EXTRAS: Final = {
+    "obstore": ("a place in S3", "s3"),
+    "google": ("a receiver of OTLP", "otel"),
+    "opentelemetry": ("a receiver of OTLP", "otel"),
+}
+"""What a sink is and which extra it needs, by the package that is missing without it."""
 
 
 def remote_middlewares(settings: Settings) -> RemoteMiddlewares:
@@ -70,10 +78,11 @@ def sinks(settings: Settings) -> list[Sink]:
         chosen = [sink_of(address) for address in settings.audit.sinks]
     except ValueError as error:
         raise ConfigurationError([f"SLUICE_AUDIT__SINKS: {error}."]) from None
-    except ModuleNotFoundError:
+    except ModuleNotFoundError as error:
+        place, extra = _SINK_EXTRAS[(error.name or "").partition(".")[0]]
         sentence = (
-            "SLUICE_AUDIT__SINKS names a place in S3, but the extra s3 is not installed: "
-            "pip install 'sluice-mcp[s3]', or name another place."
+            f"SLUICE_AUDIT__SINKS names {place}, but the extra {extra} is not installed: "
+            f"pip install 'sluice-mcp[{extra}]', or name another place."
         )
         raise ConfigurationError([sentence]) from None
     names = [sink.name for sink in chosen]

@@ -264,7 +264,8 @@ class AuditSettings(Section):
         default=(),
         description="Where every event of the record is delivered as OCSF, comma-separated: "
         "`file:///folder/events.jsonl`, `s3://bucket/folder`, "
-        "`syslog+tls://host:6514?ca=/folder/ca.pem`, `syslog+tcp://host:601`; docs/sinks.md.",
+        "`syslog+tls://host:6514?ca=/folder/ca.pem`, `syslog+tcp://host:601`, "
+        "`otlp+https://host:4318?headers=/folder/headers`; docs/sinks.md.",
     )
 
 

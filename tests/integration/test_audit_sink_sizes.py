@@ -47,7 +47,9 @@ async def test_a_batch_that_is_too_large_goes_in_parts_and_an_event_that_is_too_
     assert sink.refused[-1] == 1
     assert (running.failures, running.shortened) == (len(sink.refused) - 1, 1)
     (message,) = caplog.messages
-    assert message == f"sink kept got event {uid} of tenant acme only in short: the whole of it is too large"
+    assert (
+        message == f"sink kept got event {uid} of tenant acme only in short: it does not take the whole of it"
+    )
     changed = [pair for pair in zip(sink.lines, whole.lines, strict=True) if pair[0] != pair[1]]
     ((short, longer),) = [(json.loads(left), json.loads(right)) for left, right in changed]
     assert short["metadata"] == longer["metadata"]

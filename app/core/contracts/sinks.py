@@ -17,7 +17,7 @@ class SinkError(Exception):
 
 
 class SinkTooLargeError(SinkError):
-    """A sink did not take events because they are too large together, or one by itself: fewer or smaller may go."""
+    """A sink refuses events for what they are, mostly too large, together or one by itself: fewer or smaller may go."""
 
 
 class SinkEvent(NamedTuple):

@@ -107,10 +107,10 @@ class Delivery:
         try:
             await self._deliver(cursor, events, short_sink_event)
         except SinkTooLargeError as error:
-            raise SinkError(f"Even in short event {leaf.event} is too large: {error}") from None
+            raise SinkError(f"Even in short event {leaf.event} is not taken: {error}") from None
         self.shortened += 1
         log.error(
-            "sink %s got event %s of tenant %s only in short: the whole of it is too large",
+            "sink %s got event %s of tenant %s only in short: it does not take the whole of it",
             *(self.sink.name, leaf.event, leaf.tenant),
         )
 
