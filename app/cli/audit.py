@@ -44,6 +44,12 @@ Since = Annotated[
 Until = Annotated[
     datetime | None, typer.Option(parser=moment, metavar="TIME", help="Only events before this time.")
 ]
+Archive = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PLACE", help="Archive to read beside the database: a folder, or s3://bucket/folder."
+    ),
+]
 _KINDS: Final = {
     "time": datetime | None,
     "word": str | None,
@@ -96,13 +102,17 @@ def query(
     filters: "AuditQuery",
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Number of events to show.")] = 50,
     cursor: Annotated[str | None, typer.Option(help="Cursor that the previous page printed.")] = None,
+    archive: Archive = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
 ) -> None:
     """Show events, newest first."""
     from app.cli.host import caller_for, on_host
     from app.services.audit.export import described
 
-    page = on_host(lambda host: host.audit.query(caller_for(tenant), filters, limit=limit, cursor=cursor))
+    beside = audit_archive.chosen(archive)
+    page = on_host(
+        lambda host: host.audit.query(caller_for(tenant), filters, limit=limit, cursor=cursor, archive=beside)
+    )
     if json:
         show_lines(described(event) for event in page.items)
     else:
@@ -144,13 +154,16 @@ def export(
     form: Annotated[
         ExportFormat, typer.Option("--format", help="Output format of the file.")
     ] = ExportFormat.JSONL,
+    archive: Archive = None,
     output: Annotated[Path | None, typer.Option(help="New file to write [default: standard output].")] = None,
 ) -> None:
     """Export all matching events, newest first, as JSON Lines or CSV."""
     from app.cli.host import caller_for
 
+    beside = audit_archive.chosen(archive)
+
     async def pieces(host: "Services") -> AsyncIterator[bytes]:
-        return await host.audit.export(caller_for(tenant), filters, form.value)
+        return await host.audit.export(caller_for(tenant), filters, form.value, archive=beside)
 
     write(pieces, output)
 

@@ -51,6 +51,11 @@ def archive(
         raise typer.Exit(FAILED)
 
 
+def chosen(address: str | None) -> "EventArchive | None":
+    """Return the archive that the option --archive names, if it does."""
+    return opened_archive(address, "--archive") if address is not None else None
+
+
 def opened_archive(address: str, option: str) -> "EventArchive":
     """Return the archive at an address, or end the command with what is wrong with ``option``."""
     try:

@@ -27,6 +27,7 @@ def explained(error: BaseException) -> tuple[int, list[str]] | None:
         if kind in kinds:
             return FAILED, list(getattr(error, sentences))
     if kinds & {
+        "app.core.archive.ArchiveError",
         "app.engines.cipher.KeyRingError",
         "app.store.dialects.UnsafeDatabaseError",
         "app.store.migrate.MigrationsMissingError",

@@ -31,6 +31,7 @@ class Months:
     def __init__(self, replica: Replica) -> None:
         self.replica = replica
         self.tenants = [f"{letter}-{uuid4().hex[:12]}" for letter in "ab"]
+        self.began = replica.clock.now()
         self.events: dict[str, list[AuditEvent]] = {tenant: [] for tenant in self.tenants}
 
     async def record(self, month: int, counts: Sequence[int], **fields: Any) -> None:
@@ -45,7 +46,11 @@ class Months:
 
     def event(self, tenant: str, number: int, **fields: Any) -> AuditEvent:
         caller = Caller(tenant, "0000000a", frozenset({Role.INVOKER, Role.AUDITOR}), end_user="Zoë")
-        details = {"number": number, "é\u2028": '\u20ac \\ "', "client_request_id": f"r-{number}"}
+        details = {
+            "number": number,
+            "é\u2028": '\u20ac \\ "',
+            "client_request_id": f"request-of-client-{number}",
+        }
         filled: dict[str, Any] = {
             "middleware": "pii_redaction",
             "counts": {"PERSON": number, "EMAIL": 2},
@@ -53,7 +58,7 @@ class Months:
             "sealed": b"kept" if number == 1 else None,
             "engines": {"pii_redaction": "1.0"},
             "decision": "change",
-            "scope_ref": f"{number % 2:064x}",
+            "scope_ref": self.replica.audit.scope_ref(tenant, ("even", "odd")[number % 2]),
             **fields,
         }
         made = self.replica.audit.new_event(

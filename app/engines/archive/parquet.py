@@ -7,6 +7,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import reduce
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, Final, Protocol, TypeVar
@@ -106,7 +107,7 @@ class ParquetArchive:
         return self._stored[tenant, name]
 
     def _find(self, part: MonthPart, search: ArchiveSearch) -> list[AuditEvent]:
-        events: list[AuditEvent] = []
+        chosen = SCHEMA.empty_table()
         with _readable(self._place, part.tenant, part.name) as file:
             for group in range(file.num_row_groups):
                 rows = file.read_row_group(group, use_threads=False)
@@ -114,10 +115,9 @@ class ParquetArchive:
                     raise ArchiveError(
                         f"{part.tenant}/{part.name} of the archive has events of another tenant."
                     )
-                events += _matching(rows, search)
-                events.sort(key=lambda event: event.id, reverse=True)
-                del events[search.limit :]
-        return events
+                matching = pa.concat_tables([chosen, rows.filter(_condition(rows, search))])
+                chosen = matching.sort_by([("id", "descending")]).slice(0, search.limit)
+            return [event_of(row) for row in chosen.to_pylist()]
 
 
 @contextmanager
@@ -145,23 +145,21 @@ def _stored_part(proof: Mapping[str, Any]) -> ArchivedPart:
     )
 
 
-def _matching(rows: pa.Table, search: ArchiveSearch) -> list[AuditEvent]:
-    chosen = pc.is_valid(rows["id"])
-    for name, value in search.equal.items():
-        chosen = pc.and_kleene(chosen, pc.equal(rows[name], value))
+def _condition(rows: pa.Table, search: ArchiveSearch) -> pa.ChunkedArray:
+    """Return for each row whether it is searched for; a row without an event never is."""
+    instant = SCHEMA.field("at").type
+    conditions = [pc.equal(rows[name], value) for name, value in search.equal.items()]
     if search.since is not None:
-        chosen = pc.and_kleene(
-            chosen, pc.greater_equal(rows["at"], pa.scalar(search.since, SCHEMA.field("at").type))
-        )
+        conditions.append(pc.greater_equal(rows["at"], pa.scalar(search.since, instant)))
     if search.until is not None:
-        chosen = pc.and_kleene(chosen, pc.less(rows["at"], pa.scalar(search.until, SCHEMA.field("at").type)))
+        conditions.append(pc.less(rows["at"], pa.scalar(search.until, instant)))
     if search.before is not None:
-        chosen = pc.and_kleene(chosen, pc.less(rows["id"], str(search.before)))
-    matches = rows.filter(chosen).sort_by([("id", "descending")])
-    if search.client_request_id is None:
-        return [event_of(row) for row in matches.slice(0, search.limit).to_pylist()]
-    events = (event_of(row) for row in matches.to_pylist())
-    return [event for event in events if event.details.get(CLIENT_REQUEST_ID) == search.client_request_id]
+        conditions.append(pc.less(rows["id"], str(search.before)))
+    if search.client_request_id is not None:
+        # As the column has it: a quote within a text stands behind a backslash there.
+        member = f'"{CLIENT_REQUEST_ID}":{json.dumps(search.client_request_id)}'
+        conditions.append(pc.match_substring(rows["details"], member))
+    return reduce(pc.and_kleene, conditions, pc.is_valid(rows["id"]))
 
 
 @asynccontextmanager

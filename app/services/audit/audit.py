@@ -18,6 +18,7 @@ from uuid import UUID
 from app import __version__
 from app.core.access import Caller, Role
 from app.core.addresses import address_class
+from app.core.archive import EventArchive
 from app.core.audit import CLIENT_REQUEST_ID, OUTCOME_FAILED, OUTCOME_OK, OUTCOME_REFUSED, AuditEvent
 from app.core.errors import (
     AuditUnavailableError,
@@ -32,7 +33,8 @@ from app.core.offload import off_loop
 from app.core.paging import page_of
 from app.core.request import CLIENT_REQUEST_ID_RULE, RequestInfo, is_client_request_id
 from app.engines.cipher import RecordKeys, SealBrokenError
-from app.services.audit.export import ExportFormat, exporter
+from app.services.audit.archive.reading import archived_events, archived_page, joined, merged
+from app.services.audit.export import ExportFormat, exported
 from app.services.audit.finding_counts import unobserved
 from app.services.audit.leaves import expected_mac
 from app.services.audit.pages import AuditPage, Place, beginning, cursor_of, place_of
@@ -183,12 +185,13 @@ class AuditService:
         *,
         limit: int = 100,
         cursor: str | None = None,
+        archive: EventArchive | None = None,
     ) -> AuditPage:
         """Return a page of the caller's own tenant; needs the role auditor and is itself recorded.
 
         A query without ``since`` looks 30 days back from ``until`` or now, on all its pages. The pages from the first
         on hold every event whose writing had begun before it was asked for. Raises InvalidArgumentsError where too many
-        events would have to be read.
+        events would have to be read. With ``archive`` its events are among them, each once.
         """
         async with self.refusals(caller, "audit.query", request):
             caller.require(Role.AUDITOR)
@@ -210,16 +213,23 @@ class AuditService:
                 await reads.mark(),
                 lambda tx: list_events(tx, caller.tenant, filters, before=before, limit=limit + 1),
             )
-        page, following = page_of(
-            recorded_events, limit, lambda recorded: cursor_of(Place(recorded.event.id, since))
-        )
-        items = [recorded.event for recorded in page]
-        details = {"filters": named, "returned": len(items)}
+            events = [recorded.event for recorded in recorded_events]
+            if archive is not None:
+                more = await archived_page(archive, caller.tenant, filters, before=before, limit=limit + 1)
+                events = joined(events, more, limit + 1)
+        items, following = page_of(events, limit, lambda event: cursor_of(Place(event.id, since)))
+        details = {"filters": named, "returned": len(items), **_read(archive)}
         await self.record(self.new_event(caller, "audit.query", OUTCOME_OK, request, details=details))
         return AuditPage(items, following, since)
 
     async def export(
-        self, caller: Caller, query: AuditQuery, form: ExportFormat, request: RequestInfo | None = None
+        self,
+        caller: Caller,
+        query: AuditQuery,
+        form: ExportFormat,
+        request: RequestInfo | None = None,
+        *,
+        archive: EventArchive | None = None,
     ) -> AsyncIterator[bytes]:
         """Return the pieces of an export, newest event first; recorded before its first piece.
 
@@ -232,11 +242,14 @@ class AuditService:
                     "The format of an export is jsonl or csv.", details={"pointer": "/format"}
                 )
             filters = self._store_filters(caller.tenant, query)
-        details = {"filters": ",".join(filters.named()), "format": form}
+        details = {"filters": ",".join(filters.named()), "format": form, **_read(archive)}
         event = self.new_event(caller, "audit.export", OUTCOME_OK, request, details=details)
         await self.record(event)
         await self._horizon(caller.tenant)
-        return self._pieces(caller.tenant, filters, form, event.id)
+        events = self._stored_events(caller.tenant, filters, event.id)
+        if archive is not None:
+            events = merged(events, archived_events(archive, caller.tenant, filters))
+        return exported(events, form)
 
     async def kept_content(
         self, caller: Caller, event_id: UUID, reason: str, request: RequestInfo | None = None
@@ -290,27 +303,22 @@ class AuditService:
                 )
             await asyncio.sleep(_HORIZON_STEP_S)
 
-    async def _pieces(
-        self, tenant: str, filters: AuditFilters, form: ExportFormat, own: UUID
-    ) -> AsyncIterator[bytes]:
-        """Yield all events but the ``own`` one of this export."""
+    async def _stored_events(
+        self, tenant: str, filters: AuditFilters, own: UUID
+    ) -> AsyncIterator[AuditEvent]:
+        """Yield all events but the ``own`` one of an export."""
         before: UUID | None = None
         reads = self._reads()
         mark = await reads.mark()
         following = partial(list_events, tenant=tenant, filters=filters, limit=_EXPORT_PAGE)
-        head, write_page = exporter(form)
-        if head:
-            yield head
         while True:
-            recorded_events = await reads.run(tenant, mark, partial(following, before=before))
-            events = [recorded.event for recorded in recorded_events if recorded.event.id != own]
-            if events:
-                # A page of events takes milliseconds to encode, for which other requests do not wait.
-                yield await asyncio.to_thread(write_page, events)
-            if recorded_events:
-                before = recorded_events[-1].event.id
-            if len(recorded_events) < _EXPORT_PAGE:
+            page = await reads.run(tenant, mark, partial(following, before=before))
+            for recorded in page:
+                if recorded.event.id != own:
+                    yield recorded.event
+            if len(page) < _EXPORT_PAGE:
                 return
+            before = page[-1].event.id
 
     def _reads(self) -> Reads:
         return self.reads or Reads(self.database)
@@ -335,6 +343,10 @@ class AuditService:
                 "user and on_behalf_of name two end users: give one of them.", details={"pointer": "/user"}
             )
         return replace(query, scope_ref=reference, on_behalf_of=user)
+
+
+def _read(archive: EventArchive | None) -> dict[str, str]:
+    return {"archive": archive.name} if archive is not None else {}
 
 
 def checked_reason(reason: str) -> str:

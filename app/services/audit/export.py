@@ -1,9 +1,10 @@
 """The external forms of audit events: JSON objects, JSON lines and CSV rows."""
 
+import asyncio
 import csv
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
@@ -39,6 +40,7 @@ COLUMNS: Final = (
     "decision",
     "versions",
 )
+_PAGE: Final = 500
 _FORMULA_STARTS = (
     "=",
     "+",
@@ -90,6 +92,22 @@ def described(event: AuditEvent) -> dict[str, Any]:
 def moment_text(moment: datetime) -> str:
     """Return a moment as it is written everywhere in the record: UTC, with microseconds."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+async def exported(events: AsyncIterator[AuditEvent], form: ExportFormat) -> AsyncIterator[bytes]:
+    """Yield an export of events, piece by piece."""
+    head, write_page = exporter(form)
+    if head:
+        yield head
+    page: list[AuditEvent] = []
+    async for event in events:
+        page.append(event)
+        if len(page) == _PAGE:
+            # A page of events takes milliseconds to encode, for which other requests do not wait.
+            yield await asyncio.to_thread(write_page, page)
+            page = []
+    if page:
+        yield await asyncio.to_thread(write_page, page)
 
 
 def exporter(form: ExportFormat) -> tuple[bytes, Callable[[Sequence[AuditEvent]], bytes]]:

@@ -27,7 +27,8 @@ _THEIRS = 1_000
 _MEMBERS = len(fields(AuditEvent))
 _EVIDENCE = 4
 """Columns behind an event's members: its writer and number, its leaf and its code."""
-_EQUAL = ("actor", "on_behalf_of", "middleware", "action", "outcome", "scope_ref", "request_id")
+EQUAL = ("actor", "on_behalf_of", "middleware", "action", "outcome", "scope_ref", "request_id")
+"""Filters that are members of events, and pass those with the same value."""
 
 
 # Row-level security would keep PostgreSQL from using the index of this expression.
@@ -57,7 +58,7 @@ class AuditFilters:
 
     def named(self) -> list[str]:
         """Return the names of the filters that are set."""
-        names = ("since", "until", *_EQUAL, CLIENT_REQUEST_ID)
+        names = ("since", "until", *EQUAL, CLIENT_REQUEST_ID)
         return [name for name in names if getattr(self, name) is not None]
 
 
@@ -158,7 +159,7 @@ async def drop_emptied_partitions(tx: AsyncConnection) -> int:
 def _filtered(tenant: str, filters: AuditFilters) -> Select[Any]:
     """Return the query of a tenant's events, without the client's request id."""
     query = select(audit_event).where(audit_event.c.tenant == tenant)
-    for name in _EQUAL:
+    for name in EQUAL:
         wanted = getattr(filters, name)
         if wanted is not None:
             query = query.where(audit_event.c[name] == wanted)
