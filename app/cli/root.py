@@ -25,6 +25,7 @@ from app.cli import (
     serve,
     servers,
     status,
+    subjects,
     tenants,
     vault,
 )
@@ -77,6 +78,7 @@ def build() -> typer.Typer:
     root.add_typer(db.commands, name="db")
     root.add_typer(keys.commands, name="keys")
     root.add_typer(tenants.commands, name="tenants")
+    root.add_typer(subjects.commands, name="subjects")
     root.add_typer(servers.commands, name="servers")
     root.add_typer(providers.commands, name="providers")
     root.add_typer(groups.commands, name="groups")

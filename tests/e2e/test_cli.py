@@ -112,6 +112,9 @@ def test_without_a_database_the_exit_code_says_unreachable(tmp_path: Path) -> No
         ("audit", "query", "--since", "yesterday"),
         ("vault", "erase"),
         ("vault", "erase", "--scope", "s"),
+        ("subjects", "search", "/dev/null", "--reason", "why"),
+        ("subjects", "erase", "--reason", "why"),
+        ("subjects", "erase", "--scope", "s", "--reason", "why"),
         ("serve", "--port", "70000"),
     ],
     ids=" ".join,
@@ -131,6 +134,7 @@ def test_every_command_has_help_with_an_example(tmp_path: Path) -> None:
         "keys create list revoke rotate",
         "tenants create list",
         "audit query export verify checkpoint key prove sinks",
+        "subjects search erase receipt",
     ):
         name, *inner = group.split()
         commands += [f"{name} {one}" for one in inner]

@@ -123,6 +123,21 @@ def test_scopes_are_shown_ended_and_erased(tmp_path: Path, shell: Shell) -> None
     assert left["one"]["counts"] == {"SSN": 1}
     assert json.loads(shell("vault", "show", "one"))["expires"] > left["two"]["expires"]
 
+    why = ("--reason", "Request 2026-114")
+    seen = json.loads(shell("subjects", "search", "-", *why, "--json", given="\n123-45-6789 \nJohn Doe\n"))
+    assert (seen["by_value"], [item["scope"] for item in seen["items"]]) == ([1, 0], ["one"])
+    values = tmp_path / "values.txt"
+    values.write_text("123-45-6789\n")
+    named = ("subjects", "erase", str(values), *why)
+    assert json.loads(shell(*named, "--preview"))["counts"] == {"SSN": 1}
+    receipt = shell(*named, "--yes")
+    stated = json.loads(receipt.splitlines()[1])
+    assert (stated["erased"], stated["ordered_by"]) == ({"SSN": 1}, "cli")
+    assert shell("subjects", "receipt", stated["id"]) == receipt
+    foreign = sluice("subjects", "receipt", stated["id"], "--tenant", "system", environment=shell.environment)
+    assert (foreign.returncode, foreign.stdout) == (1, "")
+    assert json.loads(shell(*named, "--preview"))["total"] == 0
+
 
 def test_what_was_redacted_under_an_old_key_is_restored_after_rotation_and_re_wrap(
     tmp_path: Path, shell: Shell
