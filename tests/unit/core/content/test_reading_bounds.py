@@ -16,6 +16,10 @@ def text(words: str) -> dict[str, Any]:
     return {"type": "text", "text": words}
 
 
+def result(content: Any) -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": "1", "content": content}
+
+
 @pytest.mark.parametrize(
     ("items", "blocks"),
     [
@@ -24,6 +28,10 @@ def text(words: str) -> dict[str, Any]:
         ([{"role": "user", "content": [text("a"), text("b")]}], 3),
         ([{"role": "user", "content": "a"}], 1),
         ([{"type": "tool_result", "content": [text("a"), "bare"]}], 3),
+        ([{**text("a"), "more": [result("b"), result([text("c")])]}], 4),
+        ([{**text("a"), "more": {"type": "resource", "resource": {"uri": "a:b", "text": "c"}}}], 2),
+        ([{**text("a"), "more": [text("b"), text("c")]}], 3),
+        ([{**text("a"), "more": [{"deep": "b"}, {"deep": "c"}]}], 1),
     ],
 )
 def test_as_many_blocks_are_read_as_there_may_be_and_not_one_more(items: list[Any], blocks: int) -> None:

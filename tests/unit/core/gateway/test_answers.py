@@ -194,6 +194,19 @@ def test_middlewares_change_an_answer_and_its_citations_follow():
         before.changed(before.items[1:])
 
 
+@pytest.mark.parametrize("name", ANSWERS)
+def test_what_middlewares_change_in_an_answer_changes_where_it_stands(name):
+    before = answer(name)
+    items = json.loads(json.dumps(before.items).replace(HANDLE, "Ben"))
+    changed = json.loads(before.changed(items).to_bytes())
+    # What a response repeats of its request is no item.
+    unchanged = {"instructions": RESPONSE["instructions"]} if name == "response" else {}
+    expected = {**json.loads(json.dumps(ANSWERS[name][0]).replace(HANDLE, "Ben")), **unchanged}
+    texts = {path: value_at(expected, path) for path in paths_of(expected)}
+    texts = {path: text for path, text in texts.items() if isinstance(text, str) and "Ben" in text}
+    assert texts and {path: value_at(changed, path) for path in texts} == texts
+
+
 def test_an_original_is_not_put_where_it_acts():
     body = {
         **CHAT,

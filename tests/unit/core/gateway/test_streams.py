@@ -14,6 +14,7 @@ from app.core.gateway.families.anthropic_messages import MessageStream
 from app.core.gateway.families.openai_chat import ChatStream
 from app.core.gateway.families.openai_responses import ResponseStream
 from app.core.gateway.offsets import OffsetMap
+from app.core.gateway.requests import NOTE
 from app.core.gateway.restoring import HandleRestoration
 from tests.sampling import sample
 from tests.unit.core.gateway import recorded
@@ -218,6 +219,23 @@ def test_texts_of_a_response_agree_wherever_they_come_again():
     assert stream.ids == {"response": "resp_1", "conversation": "conv_1"} and stream.usage == recorded.USAGE
     (block,) = stream.take_signed()
     assert json.loads(block.raw)["summary"][0]["text"] == f"sum {HANDLE} up"
+
+
+@pytest.mark.parametrize(
+    ("sent", "shown"),
+    [
+        (f"{NOTE}\n\nfor {HANDLE} be", f"for {ORIGINAL} be"),
+        (f"{NOTE}\n\nbe brief", "be brief"),
+        (NOTE, None),
+        (f"as it says: {NOTE}", f"as it says: {NOTE}"),
+    ],
+)
+def test_a_stream_repeats_the_instructions_as_the_caller_wrote_them(sent, shown):
+    instructions = json.dumps({"instructions": f"for {HANDLE} be"})[1:-1].encode()
+    raw = recorded.RESPONSE_STREAM.replace(instructions, json.dumps({"instructions": sent})[1:-1].encode())
+    events = recorded.events_of(streamed("responses", raw)[0])
+    repeated = [event["response"]["instructions"] for event in events if "response" in event]
+    assert len(repeated) == 4 and repeated == [shown] * 4
 
 
 def test_tools_of_the_provider_get_handles_alone():
