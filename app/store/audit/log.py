@@ -57,6 +57,11 @@ class Progress:
     event: UUID = _NIL
     until: int | None = None
 
+    @property
+    def passed(self) -> int:
+        """Return the highest number of a row that was passed (SQLite); without an event, that of ``order`` was not."""
+        return self.order if self.event != _NIL else self.order - 1
+
 
 class Unsealed(NamedTuple):
     """A row that is not in the log, and its place in the order of sealing.
@@ -188,8 +193,7 @@ def newer(tx: AsyncConnection, query: Select[Any], progress: Progress) -> Select
     """Return ``query`` for the rows of the record behind ``progress``, in the order of sealing."""
     if tx.dialect.name == "sqlite":
         # The number of a row is its own; the row that was numbered last is in the log.
-        newer = progress.order < _ROWID if progress.event != _NIL else progress.order <= _ROWID
-        return query.where(newer).order_by(_ROWID)
+        return query.where(progress.passed < _ROWID).order_by(_ROWID)
     key = (audit_event.c[WRITTEN_BY], audit_event.c.tenant, audit_event.c.id)
     query = query.where(tuple_(*key) > tuple_(progress.order, progress.tenant, progress.event))
     return query.where(audit_event.c[WRITTEN_BY].is_not(None)).order_by(*key)

@@ -86,9 +86,11 @@ async def list_loose(
     tx: AsyncConnection, tenant: str, page: RecordPage, progress: Progress
 ) -> Sequence[Sequence[Any]]:
     """Return the events of a page that are not in the log, as `COLUMNS` and whether the sealer is yet to pass them."""
-    parameters: tuple[Any, ...] = (tenant, page.first, page.last, progress.order)
+    ends = (tenant, page.first, page.last)
     if tx.dialect.name == "postgresql":
-        parameters = (*parameters, progress.tenant, progress.event.hex)
+        parameters: tuple[Any, ...] = (*ends, progress.order, progress.tenant, progress.event.hex)
+    else:
+        parameters = (*ends, progress.passed)
     return await fetch(tx, _loose(tx.dialect.name, progress.until is not None), parameters)
 
 
