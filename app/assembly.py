@@ -32,6 +32,7 @@ from app.engines.ring_file import RingFile
 from app.engines.secrets.scanner import RuleScanner
 from app.places_wiring import (
     anchors,
+    archive,
     description_files,
     mark_store,
     remote_middlewares,
@@ -136,7 +137,7 @@ class Services:
     indexing: DocumentIndexing | None
     ingestion: IngestionService
     outlets: Outlets
-    purged: Callable[[], int]
+    retention: RetentionService
     background: Background
 
 
@@ -200,8 +201,8 @@ async def opened(
             observe=FindingCounter(finding_types(detector), observe_finding),
             reads=await stack.enter_async_context(reading(database, settings.database.replica)),
         )
-        outlets = Outlets.over(audit, anchors(settings), sinks(settings))
-        retention = RetentionService(audit, now)
+        outlets = Outlets.over(audit, anchors(settings), sinks(settings), archive(settings))
+        retention = RetentionService(audit, now, archive=outlets.archive)
         access = AccessService(database, audit, Authenticator(database, audit, _anonymous(settings)))
         chosen, encoder, embedder, tool_ranker = chosen_engines(settings, observe_engine, stack)
         indexes = document_indexes(settings, database, embedder, observe_engine, stack)
@@ -338,7 +339,7 @@ async def opened(
             indexing=indexes.indexing,
             ingestion=ingestion,
             outlets=outlets,
-            purged=lambda: retention.deleted,
+            retention=retention,
             background=Background(
                 database,
                 [

@@ -176,7 +176,7 @@ def _watched(metrics: Metrics, services: Services) -> AbstractAsyncContextManage
     metrics.watch_servers(services.upstreams.counts)
     metrics.watch_detection(services.detector.counts)
     lag = services.outlets.lag
-    metrics.watch_log(lambda: lag.sealing_s, lag.anchoring_s, services.purged)
+    metrics.watch_log(lambda: lag.sealing_s, lag.anchoring_s, lambda: services.retention.deleted)
     metrics.watch_sinks(lag.delivering_s, services.outlets.counts())
     if (rates := services.rates) is not None:
         metrics.watch_rates(lambda: rates.processes)

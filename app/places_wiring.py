@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from ipaddress import ip_network
 from typing import Final
 
+from app.core.archive import EventArchive
 from app.core.catalog.tool_filter import ExposedTools, parse_filters
 from app.core.contracts.anchors import Anchor
 from app.core.contracts.sinks import Sink
@@ -90,6 +91,25 @@ def sinks(settings: Settings) -> list[Sink]:
         sentence = f"SLUICE_AUDIT__SINKS names {doubled} twice: each needs a name of its own, as files by their names."
         raise ConfigurationError([sentence])
     return chosen
+
+
+def archive(settings: Settings) -> EventArchive | None:
+    """Return where months of the record that are over are kept, or raise ConfigurationError; None: nowhere."""
+    address = settings.audit.archive
+    if address is None:
+        return None
+    try:
+        from app.engines.archive.choosing import archive_at  # noqa: PLC0415 - needs an extra
+
+        return archive_at(address)
+    except ValueError as error:
+        raise ConfigurationError([f"SLUICE_AUDIT__ARCHIVE: {error}."]) from None
+    except ModuleNotFoundError:
+        sentence = (
+            "SLUICE_AUDIT__ARCHIVE is set, but the extra archive is not installed: "
+            "pip install 'sluice-mcp[archive]', or unset the variable."
+        )
+        raise ConfigurationError([sentence]) from None
 
 
 @asynccontextmanager

@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, Signature, signature
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from uuid import UUID
@@ -313,13 +314,14 @@ def purge(
     What is due is stated in the record first, and deleted by a later run, once that statement is sealed.
     """
     from app.cli.host import on_host
-    from app.services.audit.retention import RetentionService
 
-    done = on_host(lambda host: RetentionService.over(host.audit).purge(tenant))
+    done = on_host(lambda host: host.retention.purge(tenant))
     if json:
         show_lines(each._asdict() for each in done)
     else:
-        show_table(("TENANT", "DELETED", "STATED"), done)
+        show_table(("TENANT", "DELETED", "STATED"), [each[:3] for each in done])
+    for each in filter(attrgetter("waits"), done):
+        note(f"Events of {each.tenant} wait: the archive does not have them yet (sluice audit archive).")
 
 
 commands.command("archive", epilog=audit_archive.EPILOG)(audit_archive.archive)

@@ -154,6 +154,7 @@ def _record_jobs(audit: AuditService, outlets: Outlets) -> list[Job]:
         Job("anchor-checkpoints", _SEAL_S, outlets.anchoring.run),
         *(Job(f"deliver {each.sink.name}", _SEAL_S, each.run) for each in outlets.deliveries),
         Job("look-at-audit-log", _SEAL_S, outlets.lag.look, everywhere=True),
+        *([Job("archive-audit", _PURGE_S, outlets.archiving.keep_up)] if outlets.archiving else []),
         Job("forget-audit-writers", _DAY_S, sealer.forget_writers),
         Job("prepare-audit-months", _DAY_S, prepare_months),
     ]

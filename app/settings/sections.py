@@ -267,6 +267,13 @@ class AuditSettings(Section):
         "`syslog+tls://host:6514?ca=/folder/ca.pem`, `syslog+tcp://host:601`, "
         "`otlp+https://host:4318?headers=/folder/headers`; docs/sinks.md.",
     )
+    archive: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Where each month of the record that is over is kept as Parquet: a folder, `file:///folder` or "
+        "`s3://bucket/folder` (extra `archive`). Events are deleted after their time only once they are there; "
+        "docs/audit.md.",
+    )
 
 
 class SessionsSettings(Section):

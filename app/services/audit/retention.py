@@ -6,6 +6,8 @@ checkpoints stay: who verifies finds the statement, and calls what it names prun
 """
 
 import asyncio
+import logging
+from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -13,6 +15,7 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from app.core.access import HOST_ACTOR, SYSTEM_TENANT, Caller
+from app.core.archive import ArchiveError, EventArchive
 from app.core.audit import OUTCOME_OK, AuditEvent
 from app.core.contracts.policy import RetentionPolicy
 from app.core.transparency.hashing import HASH_BYTES, leaf_hash
@@ -21,7 +24,7 @@ from app.core.transparency.tiles import TILE_WIDTH, TilePlace
 from app.services.audit.audit import AuditService
 from app.services.audit.leaves import expected_mac, leaf_of
 from app.store.audit.audit import Transaction
-from app.store.audit.log import list_tiles
+from app.store.audit.log import list_leaves, list_tiles
 from app.store.audit.retention import (
     PRUNED,
     PURGE,
@@ -57,30 +60,36 @@ _LEAST: Final = timedelta(days=1)
 """No policy keeps events for less."""
 _HOST: Final = Caller(SYSTEM_TENANT, HOST_ACTOR, frozenset())
 
+log = logging.getLogger("sluice.audit")
+
 
 class PurgedRecord(NamedTuple):
     """What one run did for a tenant: events deleted, and positions that a new statement names.
 
-    ``more``: the statement had no room for all that is due.
+    ``more``: the statement had no room for all that is due. ``waits``: there is an archive, and it does not have all
+    that is due.
     """
 
     tenant: str
     deleted: int
     stated: int
     more: bool = False
+    waits: bool = False
 
 
 @dataclass(slots=True)
 class RetentionService:
     """Deletes what tenants' policies do not keep; one process at a time (``Background`` sees to that).
 
-    ``deleted`` counts the events that this process has deleted.
+    ``deleted`` counts the events that this process has deleted. Where there is an archive, nothing is stated or deleted
+    that it does not have.
     """
 
     audit: AuditService
     now: Callable[[], datetime]
     deleted: int = 0
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    archive: EventArchive | None = None
 
     @classmethod
     def over(cls, audit: AuditService) -> "RetentionService":
@@ -106,9 +115,39 @@ class RetentionService:
             policy = RetentionPolicy.model_validate(member)
             if tenant in {None, name} and policy.audit_days is not None and not policy.hold:
                 until = self.now() - timedelta(hours=24 * policy.audit_days)
-                deleted = await self._delete(name, until)
-                results.append(PurgedRecord(name, deleted, *await self._state(name, policy, until)))
+                try:
+                    archived = await self._archived(name)
+                except ArchiveError as error:
+                    log.warning("events of %s are not deleted after their time: %s", name, error)
+                    results.append(PurgedRecord(name, 0, 0, waits=True))
+                    continue
+                waits = archived is not None and await self._has_stated_more(name, archived)
+                deleted = 0 if waits else await self._delete(name, until)
+                stated, more, others_wait = await self._state(name, policy, until, archived)
+                results.append(PurgedRecord(name, deleted, stated, more, waits or others_wait))
         return results
+
+    async def _archived(self, tenant: str) -> int | None:
+        """Return below which position the archive has every event that is stored; None where there is no archive."""
+        if self.archive is None:
+            return None
+        async with self.audit.database.system_transaction(write=False) as tx:
+            lowest = await list_leaves(tx, tenant, 0, 1)
+        end = lowest[0][0].position if lowest else 0
+        for stored in await self.archive.parts(tenant):
+            # The first part may begin before what is stored, each other one begins where the one before it ends.
+            if stored.part.first > end:
+                break
+            end = max(end, stored.part.end)
+        return end
+
+    async def _has_stated_more(self, tenant: str, archived: int) -> bool:
+        """Return whether a statement from before there was an archive names what the archive does not have.
+
+        All that a statement names is deleted, or nothing.
+        """
+        async with self.audit.database.system_transaction(write=False) as tx:
+            return any(statement.pruned.end > archived for statement in await list_statements(tx, tenant))
 
     async def _delete(self, tenant: str, until: datetime) -> int:
         database, total = self.audit.database, 0
@@ -122,17 +161,20 @@ class RetentionService:
             await asyncio.sleep(_PAUSE_S)
         return total
 
-    async def _state(self, tenant: str, policy: RetentionPolicy, until: datetime) -> tuple[int, bool]:
+    async def _state(
+        self, tenant: str, policy: RetentionPolicy, until: datetime, archived: int | None
+    ) -> tuple[int, bool, bool]:
         """Record what is due, unless the last statement is not sealed yet or not long ago.
 
-        Return how many events, and whether there are more.
+        Return how many events, whether there are more, and whether others wait for the archive.
         """
         async with self.audit.database.system_transaction(write=False) as tx:
             last = await self._last(tx, tenant)
             if last is not None and not await self._may_follow(tx, last):
-                return 0, False
+                return 0, False, False
             stated = last.pruned if last is not None else PositionRuns()
-            positions = await _due(tx, tenant, until, policy.held_scopes, stated)
+            due = await _due(tx, tenant, until, policy.held_scopes, stated)
+        positions = due if archived is None else due[: bisect_left(due, archived)]
         runs = _joined(stated, PositionRuns.of(positions))
         added = sum(position in runs for position in positions)
         full = len(positions) == STATED
@@ -147,7 +189,7 @@ class RetentionService:
             }
             event = self.audit.new_event(_HOST, PURGE, OUTCOME_OK, None, tenant=tenant, details=details)
             await self.audit.record(event)
-        return added, full and added > 0
+        return added, full and added > 0, len(positions) < len(due)
 
     async def _last(self, tx: Transaction, tenant: str) -> Statement | None:
         """Return the newest statement that this service has made."""

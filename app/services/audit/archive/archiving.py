@@ -7,6 +7,7 @@ nothing enters later, and one proof shows that none of them is missing. A large 
 import asyncio
 import logging
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -59,12 +60,25 @@ class ArchiveRun(NamedTuple):
     failures: dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ArchiveService:
-    """Writes what the archive does not have yet. It may be interrupted and run again at any time."""
+    """Writes what the archive does not have yet. It may be interrupted and run again at any time.
+
+    ``complete`` is the last month that this process saw complete.
+    """
 
     audit: AuditService
     archive: EventArchive
+    complete: str | None = None
+
+    async def keep_up(self) -> None:
+        """Write the months that are over; look again when the next one is."""
+        month = self._latest(None)
+        if month == self.complete:
+            return
+        with suppress(ConflictError):
+            if not (await self.run()).failures:
+                self.complete = month
 
     async def run(self, tenant: str | None = None, month: str | None = None) -> ArchiveRun:
         """Write all closed months up to ``month`` (YYYY-MM; None: all of them) of a tenant, or of all.

@@ -8,9 +8,11 @@ from datetime import datetime
 from functools import partial
 from typing import Final, NamedTuple
 
+from app.core.archive import EventArchive
 from app.core.contracts.anchors import Anchor
 from app.core.contracts.sinks import Sink, SinkBatch, SinkError, SinkEvent, SinkTooLargeError
 from app.services.audit.anchoring import Anchoring, LogLag
+from app.services.audit.archive.archiving import ArchiveService
 from app.services.audit.audit import AuditService
 from app.services.audit.sinks.ocsf import short_sink_event, sink_event
 from app.store.audit.audit import RecordedEvent
@@ -146,17 +148,33 @@ async def view_sinks(
 
 @dataclass(frozen=True, slots=True)
 class Outlets:
-    """Everything that leaves the log by itself: checkpoints for anchors, events for sinks, and how far both lag."""
+    """Everything that leaves the log by itself: checkpoints for anchors, events for sinks, and months for an archive.
+
+    Also how far anchors and sinks lag.
+    """
 
     anchoring: Anchoring
     deliveries: Sequence[Delivery] = ()
+    archiving: ArchiveService | None = None
 
     @classmethod
-    def over(cls, audit: AuditService, anchors: Sequence[Anchor], sinks: Sequence[Sink]) -> "Outlets":
+    def over(
+        cls,
+        audit: AuditService,
+        anchors: Sequence[Anchor],
+        sinks: Sequence[Sink],
+        archive: EventArchive | None = None,
+    ) -> "Outlets":
         """Return the outlets of a record."""
         names = [sink.name for sink in sinks]
         anchoring = Anchoring.over(audit.database, anchors, audit.now, names)
-        return cls(anchoring, [Delivery(audit, sink) for sink in sinks])
+        archiving = ArchiveService(audit, archive) if archive is not None else None
+        return cls(anchoring, [Delivery(audit, sink) for sink in sinks], archiving)
+
+    @property
+    def archive(self) -> EventArchive | None:
+        """Return where months that are over are kept, if anywhere."""
+        return self.archiving.archive if self.archiving is not None else None
 
     async def view(self) -> list[SinkState]:
         """Return how far each sink is."""
