@@ -169,12 +169,13 @@ async def test_kept_content_is_sealed_and_opened_for_an_auditor_who_may_restore(
         stored = (await tx.execute(select(audit_event.c.sealed).where(audit_event.c.id == event.id))).scalar()
     assert stored
     assert b"123-45" not in stored
-    with pytest.raises(ForbiddenError):
-        await replica.audit.kept_content(caller, event.id, WHY)
+    for role in (Role.INVOKER, Role.AUDITOR, Role.RESTORER):
+        with pytest.raises(ForbiddenError):
+            await replica.audit.kept_content(replace(caller, roles=frozenset({role})), event.id, WHY)
     both = replace(caller, roles=frozenset({Role.AUDITOR, Role.RESTORER}))
     assert await replica.audit.kept_content(both, event.id, WHY, REQUEST) == content
     looks = await replica.events(caller.tenant, action="audit.content")
-    assert [look.outcome for look in looks] == ["refused", "ok"]
+    assert [look.outcome for look in looks] == [*["refused"] * 3, "ok"]
     assert dict(looks[-1].details) == {"event": str(event.id), "reason": WHY}
 
 

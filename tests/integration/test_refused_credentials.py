@@ -12,6 +12,7 @@ from app.core.audit import AuditEvent
 from app.core.errors import AuditUnavailableError, UnauthenticatedError
 from app.services.access.access import HOST
 from app.services.access.refused import MOST_SUMS, RefusedCredentials
+from app.services.audit.export import moment_text
 from app.store.database import Database
 from tests.integration.access_setup import Replica, replica_on
 from tests.integration.rest_app import Rest, open_rest
@@ -121,6 +122,47 @@ async def test_many_networks_are_few_events_and_none_is_lost_or_counted_twice(
     await refusals.record(replica.audit)
     assert len(recorded) == MOST_SUMS + 1
     assert sum(event.counts["attempts"] for event in recorded) == 3 * MOST_SUMS
+
+
+async def test_sums_that_could_not_be_stored_join_those_that_came_meanwhile(
+    replica: Replica, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusals, began, recorded = RefusedCredentials(), replica.clock.now(), list[AuditEvent]()
+    moments = [began + timedelta(seconds=second) for second in (5, 0, 9, 2, 7)]
+
+    async def fail(_audit: Any, *_events: AuditEvent) -> None:
+        for moment in moments[3:]:  # while the others are being stored
+            refusals.note("unknown", "192.0.2.7", moment)
+        raise AuditUnavailableError("down")
+
+    async def record(_audit: Any, *events: AuditEvent) -> None:
+        recorded.extend(events)
+
+    for moment in moments[:3]:
+        refusals.note("unknown", "192.0.2.1", moment)
+    monkeypatch.setattr(type(replica.audit), "record", fail)
+    with pytest.raises(AuditUnavailableError):
+        await refusals.record(replica.audit)
+    monkeypatch.setattr(type(replica.audit), "record", record)
+    await refusals.record(replica.audit)
+    (event,) = recorded
+    assert event.counts["attempts"] == len(moments)
+    assert (event.details["first"], event.details["last"]) == (
+        moment_text(moments[1]),
+        moment_text(moments[2]),
+    )
+
+
+async def test_a_network_that_is_known_counts_by_itself_however_many_others_there_are(
+    replica: Replica,
+) -> None:
+    refusals = RefusedCredentials()
+    for number in range(MOST_SUMS):
+        refusals.note("unknown", f"2001:db8:{number:x}::1", replica.clock.now())
+    for network in ("2001:db8:7::9", "2001:db8:ffff::1"):
+        refusals.note("unknown", network, replica.clock.now())
+    counted = {attempt.network: own.number for attempt, own in refusals._sums.items()}
+    assert (counted["2001:db8:7::/48"], counted[None], len(counted)) == (2, 1, MOST_SUMS + 1)
 
 
 @pytest.fixture
