@@ -129,17 +129,20 @@ def _originals(service: Service, scope: str) -> dict[str, str]:
 
 
 def _erased_after_a_backup(installation: Installation) -> None:
-    """Back up, then erase a value in one scope and the whole of another, then restore the backup."""
+    """Back up, then erase the whole of a scope and, by an order, a value in another, then restore the backup."""
     with running_service(installation.folder, database_url=installation.url) as service:
         assert _redact(service, "talk", "asked", "stays") == ["SECRET_PASSWORD_1", "SECRET_PASSWORD_2"]
         _redact(service, "whole", "asked", "later")
     installation.back_up()
     with running_service(installation.folder, database_url=installation.url) as service:
-        assert (
-            service.http.post("/api/v1/vault/erasures", json={"value": SECRETS["asked"]}).status_code == 201
-        )
         assert service.http.delete("/api/v1/vault/scopes/whole").status_code == 200
         assert _redact(service, "talk", "later") == ["SECRET_PASSWORD_3"]
+    values = installation.folder / "values.txt"
+    values.write_text(SECRETS["asked"].upper())
+    code, said = installation.command(
+        "subjects", "erase", str(values), "--variants", "--yes", "--reason", "Request 2026-114"
+    )
+    assert (code, '"erased": {"SECRET_PASSWORD": 1}' in said) == (0, True), said
     installation.restore()
 
 
