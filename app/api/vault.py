@@ -162,7 +162,7 @@ async def erase_scope(
     return ReceiptAnswer.model_validate(await services.vault.erase_scope(caller, scope, info))
 
 
-@router.post("/occurrences", summary="Find a value")
+@router.post("/occurrences", summary="Find a value", deprecated=True)
 @needs(Role.ERASER, action="vault.find_value")
 async def find_value(
     body: ErasureBody,
@@ -172,7 +172,10 @@ async def find_value(
     limit: LimitQuery = 100,
     cursor: OccurrenceCursor = None,
 ) -> Page[OccurrenceAnswer]:
-    """Return where live scopes of the caller's tenant have a value. On record. Needs the role eraser."""
+    """Return where live scopes of the caller's tenant have a value. On record. Needs the role eraser.
+
+    Goes in the next release: `POST /api/v1/subjects/search` finds other spellings, and asks for a reason.
+    """
     page = await services.vault.erasures.find_value(caller, body.value, info, limit=limit, cursor=cursor)
     items = [
         OccurrenceAnswer(scope=place.scope, handle=Handle(place.label, place.ordinal).name)

@@ -1,5 +1,6 @@
 """An ordered erasure is done in steps, survives what interrupts it, and ends with a receipt that anybody can check."""
 
+import asyncio
 import base64
 import hashlib
 import json
@@ -8,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from cryptography.exceptions import InvalidSignature
@@ -185,6 +187,21 @@ async def test_an_interrupted_job_goes_on_where_it_was(
     assert checked(done["receipt"], await public_key(rest))["erased"] == {"PERSON": 5, "PHONE": 5}
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert sum(sum(line["counts"].values()) for line in lines) == 10
+    assert len(await events(rest, "action=erasure.done")) == 1
+
+
+async def test_two_processes_at_one_job_erase_and_sign_once(
+    rest: Rest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fill(rest, 5)
+    monkeypatch.setattr("app.services.vault.erasure_jobs._ENTRIES", 2)
+    job = await order(rest, VALUES)
+    await asyncio.gather(*(jobs_of(rest).finish(rest.tenant, UUID(job["id"])) for _ in range(3)))
+    done = await state(rest, job)
+    assert (done["state"], done["done"], done["scopes"]) == ("done", 10, 5)
+    assert (
+        sum(sum(event["counts"].values()) for event in await events(rest, "action=vault.erase_value")) == 10
+    )
     assert len(await events(rest, "action=erasure.done")) == 1
 
 
