@@ -24,6 +24,7 @@ from app.upstream.connection import AggregatorOptions, Connection
 _SINK_EXTRAS: Final = {
     "obstore": ("a place in S3", "s3"),
     "google": ("a receiver of OTLP", "otel"),
+    "confluent_kafka": ("a topic of Kafka", "kafka"),
     "opentelemetry": ("a receiver of OTLP", "otel"),
 }
 """What a sink is and which extra it needs, by the package that is missing without it."""

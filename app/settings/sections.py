@@ -265,7 +265,8 @@ class AuditSettings(Section):
         description="Where every event of the record is delivered as OCSF, comma-separated: "
         "`file:///folder/events.jsonl`, `s3://bucket/folder`, "
         "`syslog+tls://host:6514?ca=/folder/ca.pem`, `syslog+tcp://host:601`, "
-        "`otlp+https://host:4318?headers=/folder/headers`; docs/sinks.md.",
+        "`otlp+https://host:4318?headers=/folder/headers`, "
+        "`kafka+tls://host:9093/topic?config=/folder/properties`; docs/sinks.md.",
     )
     archive: str | None = Field(
         default=None,
