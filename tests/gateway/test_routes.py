@@ -302,9 +302,11 @@ def raw_status(gateway: Any, path: str) -> int:
         return int(connection.recv(65536).split(b" ")[1])
 
 
-def test_a_provider_that_is_down_is_listed_with_what_its_entry_names(several):
+@pytest.mark.parametrize("base", ["http://127.0.0.1:9", "{url}/without/lists"])
+def test_a_provider_that_gives_no_list_is_listed_with_what_its_entry_names(several, base):
+    address = base.format(url=several.provider.url)
     several.put_provider(
-        "silent", baseUrl="http://127.0.0.1:9/v1", models=["quiet-1", "q*"], aliases={"calm": "q7"}, order=602
+        "silent", baseUrl=f"{address}/v1", models=["quiet-1", "q*"], aliases={"calm": "q7"}, order=602
     )
     listed = [model.id for model in several.openai().models.list()]
     assert {"gpt-5-mini", "best", "quiet-1", "calm"} <= set(listed) and "q*" not in listed

@@ -8,7 +8,7 @@ import ssl
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from app.cli.root import run
 from app.cli.terminal import FAILED, UNREACHABLE
 from app.core.access import Caller, Role
 from app.core.audit import OUTCOME_OK
+from app.core.errors import StoreUnavailableError
 from app.core.transparency.notes import Checkpoint, Note, VerifierKey
 from app.engines.anchors.choosing import anchor_of
 from app.engines.anchors.file import checkpoints_in
@@ -107,6 +108,16 @@ async def test_before_the_first_checkpoint_nothing_is_kept_and_nothing_fails(
         await running.run()
     (line,) = map(json.loads, kept.read_text().splitlines())
     assert Checkpoint.parse(Note.parse(line["checkpoint"]).text) == checkpoint
+
+
+async def test_without_anchors_the_log_is_not_read(tmp_path: Path) -> None:
+    def now() -> datetime:
+        return datetime.now(UTC)
+
+    async with Database("postgresql://nobody@127.0.0.1:1/none") as away:
+        await Anchoring.over(away, [], now).run()
+        with pytest.raises(StoreUnavailableError):
+            await Anchoring.over(away, [anchor_of(f"file://{tmp_path}/kept.jsonl")], now).run()
 
 
 async def test_a_line_that_a_crash_cut_off_is_ended_and_not_believed(

@@ -149,6 +149,16 @@ async def test_a_text_that_grows_begins_with_what_went_out(rest: Rest) -> None:
     assert text == f"Dear Jane Smith, your address is {MAIL}; reply."
 
 
+async def test_an_original_comes_back_as_it_was_written(rest: Rest) -> None:
+    name, trace = 'Jo "Q" O\\Neil', uuid4().hex
+    policy = {"default_arguments": {"pii_redaction": {"deny_list": [name]}}}
+    assert (await rest.put_policy(policy)).status_code == 200
+    hidden = await ask(rest, call("request", [f"Ask {name}."], trace=trace))
+    assert hidden["texts"] == ["Ask [CUSTOM_1]."]
+    shown = await ask(rest, call("response", ["I asked [CUSTOM_1]."], trace=trace))
+    assert shown["texts"] == [f"I asked {name}."]
+
+
 async def test_arguments_of_tools_are_hidden_in_the_messages(rest: Rest) -> None:
     function = {"name": "find", "arguments": json.dumps({"mail": MAIL})}
     rows = [

@@ -6,11 +6,13 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import delete, update
 
 from app.core.content.handles import Handle
 from app.core.errors import StoreUnavailableError
 from app.services.vault.mark import DatabaseBehindError, MarkKeeper
 from app.store.database import Database
+from app.store.tables import installation
 from app.store.vault.mark_files import MarkFolder, MarkUnreadableError
 from app.store.vault.positions import advance_position
 from tests.factories import PATIENT, caller_of, open_vault
@@ -95,6 +97,33 @@ async def test_nothing_is_stepped_where_nothing_was_written(keepers: list[MarkKe
         pass
     await keepers[0].look()
     assert (await keepers[0].verify()).position != before.position
+
+
+async def test_a_database_that_goes_back_while_nothing_is_written_is_shut(
+    own_database_url: str, tmp_path: Path
+) -> None:
+    where = installation.c.name == "mark"
+    exchanged, older = ({"line": "0" * 16, "step": step} for step in (99, 98))
+    changes = (
+        update(installation).where(where).values(value=exchanged),
+        update(installation).where(where).values(value=older),
+        delete(installation).where(where),
+    )
+    for number, change in enumerate(changes):
+        async with (
+            Database(own_database_url, patience=PATIENT) as database,
+            Database(own_database_url, patience=PATIENT) as other,
+        ):
+            folder = MarkFolder(tmp_path / str(number), shared=False)
+            keeper = MarkKeeper(database, folder, database.address)
+            await keeper.step()
+            await keeper.look()
+            await database.ping()  # the control
+            async with other.system_transaction() as tx:
+                await tx.execute(change)
+            await keeper.look()
+            with pytest.raises(StoreUnavailableError, match="restored from a backup or exchanged"):
+                await database.ping()
 
 
 async def test_what_a_process_wrote_last_is_in_the_mark_when_it_has_ended(keepers: list[MarkKeeper]) -> None:

@@ -234,6 +234,13 @@ async def test_a_scope_that_is_locked_elsewhere_leaves_the_batch(vault: Vault) -
     assert [made.tenant for made in await records(vault, TENANTS[0])] == [TENANTS[0]] * 4
 
 
+async def test_a_scope_that_was_erased_leaves_the_batch_and_takes_nothing_of_it_along(vault: Vault) -> None:
+    await vault.service.erasures.erase_scope(caller_of(TENANTS[0]), "talk", None)
+    receipts = await asyncio.gather(*(vault.store(caller_of(name), "talk", "Grace") for name in TENANTS))
+    assert [receipt.handles for receipt in receipts] == [[Handle("PERSON", 2)]] * len(TENANTS)
+    assert [len(await records(vault, name)) for name in TENANTS] == [3, *[2] * len(TENANTS[1:])]
+
+
 async def test_without_skip_locked_the_same_scope_holds_everybody_up(vault: Vault) -> None:
     await redefine(vault, "SKIP LOCKED", "")
     holder = await hold(vault, TENANTS[0], "talk")
