@@ -249,6 +249,30 @@ async def test_a_call_beyond_its_deadline_fails_and_its_worker_is_killed(
         assert found([TEXT], await pool.detect([TEXT], OPTIONS))[0]
 
 
+async def test_a_call_during_the_first_start_is_told_to_come_back_and_then_has_its_whole_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loads, fork = asyncio.Event(), WorkerFactory.worker
+
+    async def slow(factory: WorkerFactory) -> WorkerProcess:
+        await loads.wait()
+        return await fork(factory)
+
+    monkeypatch.setattr(WorkerFactory, "worker", slow)
+    async with PoolDetector(1, deadline_s=0.01) as pool:
+        for call in (pool.detect([TEXT], OPTIONS), pool.explain([TEXT], OPTIONS)):
+            with pytest.raises(OverloadedError) as caught:
+                await call
+            assert caught.value.retry_after_s == 1
+        monkeypatch.setattr(pool, "_deadline_s", 90)
+        scan = asyncio.create_task(pool.detect([TEXT], OPTIONS))
+        loads.set()
+        assert found([TEXT], await scan)[0]
+        monkeypatch.setattr(pool, "_deadline_s", 0.01)
+        with pytest.raises(DeadlineExceededError):  # the control: once they have loaded, the deadline counts
+            await pool.detect([SENTENCE * 6], OPTIONS, deadline_s=0)
+
+
 async def test_a_worker_ends_itself_where_nobody_ends_it(pool: PoolDetector) -> None:
     worker = await forked(pool)
     try:

@@ -2,12 +2,14 @@
 
 import json
 import sys
+from threading import Lock
 from typing import Any
 
 PLAN: dict[str, Any] = json.load(sys.stdin)
 STREAM: bool = PLAN["stream"]
 TURNS: list[dict[str, Any]] = []
 """What was seen: the calls and the answer of each turn, and what else the client tells."""
+_TOGETHER = Lock()
 
 
 def begin() -> None:
@@ -17,8 +19,9 @@ def begin() -> None:
 
 def find_customer(number: int, name: str, email: str, note: str) -> str:
     """Find a customer by name and mail address."""
-    TURNS[-1]["calls"].append({"number": number, "name": name, "email": email, "note": note})
-    TURNS[-1]["calls"].sort(key=lambda call: call["number"])  # calls may run at the same time
+    with _TOGETHER:  # clients may run calls at the same time
+        TURNS[-1]["calls"].append({"number": number, "name": name, "email": email, "note": note})
+        TURNS[-1]["calls"].sort(key=lambda call: call["number"])
     return PLAN["results"][number]
 
 

@@ -32,7 +32,8 @@ class PoolDetector:
 
     ``start`` returns at once; otherwise the first call starts the workers and waits until one is ready.
     If a call exceeds its deadline (``deadline_s`` and a second for each 20,000 characters), its worker is killed and
-    the call fails. A worker that dies is replaced, and its question is sent once more to another. The cache takes at
+    the call fails. A call that meets the first start waits at most ``deadline_s`` for it, before its own time begins.
+    A worker that dies is replaced, and its question is sent once more to another. The cache takes at
     most ``cache_bytes``, see `recall`. Use as ``async with`` or call `start` and `close`.
     """
 
@@ -122,7 +123,7 @@ class PoolDetector:
     ) -> Detection:
         """Return the findings in ``texts``, all of one context, or raise; never returns a text unscanned."""
         self._check(options)
-        await self.start()
+        await self._begin()
         until = self._until(sum(map(len, texts)), deadline_s)
         plan = await _tagger_choice(options)
         options = plan.options
@@ -138,7 +139,7 @@ class PoolDetector:
         """Return the replacement by Presidio's operator for ``mode`` of each ``(label, text)``; see `operators`."""
         if not items:
             return []
-        await self.start()
+        await self._begin()
         size = sum(len(text) for _, text in items)
         question = {"ask": "operate", "mode": mode, "items": [tuple(item) for item in items], "key": key}
         (answer,) = await self._workers.ask_all([(size, question)], self._until(size))
@@ -151,7 +152,7 @@ class PoolDetector:
         """Return the findings in each of ``texts`` and every candidate; nothing is cached."""
         del tenant
         self._check(options)
-        await self.start()
+        await self._begin()
         plan = await _tagger_choice(options)
         size = sum(map(len, texts))
         question = {"ask": "explain", "texts": list(texts), "options": frames.raw_options(plan.options)}
@@ -169,6 +170,12 @@ class PoolDetector:
             )
             for raw in answer["texts"]
         ]
+
+    async def _begin(self) -> None:
+        """Start the workers if need be; raise OverloadedError, which tells the caller to come back, while they load."""
+        await self.start()
+        if not self._workers.loaded:
+            await self.wait_ready(self._deadline_s)
 
     def _check(self, options: DetectionOptions) -> None:
         for argument, labels in (("entities", options.entities or ()), ("exclude", options.exclude)):

@@ -42,6 +42,8 @@ class WorkerPool:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closing = False
         self._started = False
+        self.loaded = False
+        """Whether a worker was ready since the start: the first one loads for seconds, the others are forked."""
 
     @property
     def ready(self) -> bool:
@@ -84,7 +86,7 @@ class WorkerPool:
     async def close(self) -> None:
         """Kill the workers and drop their work."""
         self._closing = True
-        self._started = False
+        self._started = self.loaded = False
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -181,6 +183,7 @@ class WorkerPool:
                     pause = self._failed(pause, worker.failure)
                 elif factory is self._factory:
                     pause = 0.0
+                    self.loaded = True
                     self._lanes.put(worker)
                     await worker.ended()
                     self.deaths += 1
