@@ -379,9 +379,32 @@ async def test_a_bucket_keeps_what_a_folder_keeps(
 
 
 def test_a_place_that_is_none_is_named() -> None:
-    for address in ("", " ", "ftp://host/folder", "s3://", "file://host/folder"):
-        with pytest.raises(ValueError, match="is no a"):
+    secret = "s3://user:s3cret@bucket/folder"
+    for address in (
+        "",
+        " ",
+        "ftp://host/folder",
+        "s3://",
+        "file://host/folder",
+        secret,
+        "s3://bucket/f?s3cret",
+    ):
+        with pytest.raises(ValueError, match="is no a") as raised:
             archive_at(address)
+        assert "s3cret" not in str(raised.value)
+
+
+async def test_a_month_may_have_more_than_a_thousand_parts(months: Months, tmp_path: Path) -> None:
+    tenant = months.tenants[0]
+    await months.archive(tmp_path, "2025-03", tenant)
+    march = tmp_path / tenant / "2025-03-001.parquet"
+    for number in (999, 1000):
+        copy = march.with_name(f"2025-03-{number}.parquet")
+        shutil.copy(march, copy)
+        rewritten(copy, restate=lambda proof, number=number: proof.update(number=number))
+    last = await archive_at(str(tmp_path)).last(tenant)
+    assert last is not None
+    assert last.part.name == "2025-03-1000.parquet"
 
 
 def test_without_the_extra_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,9 @@ def archive_at(address: str) -> ParquetArchive:
         raise ValueError(f"{shown} is no address") from None
     if parts.scheme == "file" and not parts.netloc and len(parts.path) > 1:
         return ParquetArchive(ArchiveFolder(Path(unquote(parts.path))))
-    if parts.scheme == "s3" and parts.hostname:
+    plain = "@" not in parts.netloc and not parts.query and not parts.fragment
+    # The place is named on record: credentials come from the environment.
+    if parts.scheme == "s3" and parts.hostname and plain:
         from app.engines.archive.bucket import ArchiveBucket  # noqa: PLC0415 - not needed for a folder
 
         return ParquetArchive(ArchiveBucket(address))

@@ -33,6 +33,7 @@ PROOF: Final = b"sluice.archive"
 _GROUP: Final = 5_000
 """Rows of a row group: what is held in memory at a time."""
 _NAME: Final = re.compile(r"\d{4}-\d{2}-\d{3,}\.parquet")
+_MONTH: Final = len("2026-10")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _INSTANT: Final = timedelta(microseconds=1)
 
@@ -92,6 +93,8 @@ class ParquetArchive:
 
     def _parts(self, tenant: str, chosen: slice) -> list[ArchivedPart]:
         names = [name for name in self._place.names(tenant) if _NAME.fullmatch(name)]
+        # From a thousand parts of a month on, the longer name is the later one.
+        names.sort(key=lambda name: (name[:_MONTH], len(name), name))
         return [self._part(tenant, name) for name in names[chosen]]
 
     def _part(self, tenant: str, name: str) -> ArchivedPart:
@@ -123,7 +126,7 @@ class ParquetArchive:
 @contextmanager
 def _readable(place: ArchivePlace, tenant: str, name: str) -> Iterator[pq.ParquetFile]:
     try:
-        with place.open(tenant, name) as opened, pq.ParquetFile(opened) as file:
+        with place.open(tenant, name) as opened, pq.ParquetFile(opened, pre_buffer=False) as file:
             yield file
     except (OSError, pa.ArrowException, ValueError, TypeError, KeyError) as error:
         raise ArchiveError(
