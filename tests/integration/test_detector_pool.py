@@ -17,6 +17,7 @@ from app.core.contracts.engines import Detection, DetectionOptions
 from app.core.errors import DeadlineExceededError, InvalidArgumentsError, OverloadedError
 from app.engines.pii.processes import frames
 from app.engines.pii.processes.forking import WorkerFactory
+from app.engines.pii.processes.lanes import Weight
 from app.engines.pii.processes.pool import PoolDetector
 from app.engines.pii.processes.process import WorkerDiedError, WorkerProcess
 from app.engines.pii.processes.startup import Startup
@@ -268,9 +269,10 @@ async def test_a_call_during_the_first_start_is_told_to_come_back_and_then_has_i
         scan = asyncio.create_task(pool.detect([TEXT], OPTIONS))
         loads.set()
         assert found([TEXT], await scan)[0]
+        await pool._workers._lanes.take(Weight.SMALL)  # the only worker is busy
         monkeypatch.setattr(pool, "_deadline_s", 0.01)
         with pytest.raises(DeadlineExceededError):  # the control: once they have loaded, the deadline counts
-            await pool.detect([SENTENCE * 6], OPTIONS, deadline_s=0)
+            await pool.detect([TEXT], OPTIONS)
 
 
 async def test_a_worker_ends_itself_where_nobody_ends_it(pool: PoolDetector) -> None:
