@@ -12,6 +12,7 @@ from app.core.transparency.notes import Checkpoint, Note
 from app.core.transparency.tiles import TILE_WIDTH
 from app.engines.signing import SigningKey
 from app.services.audit.log_keys import LogKeyService
+from app.services.audit.sealer import LogSealer
 from app.services.audit.verification import LogVerifier
 from tests.conftest import ENGINES
 from tests.integration.tampering import LOG, Tampered, own_url, tampered_on
@@ -283,6 +284,16 @@ async def test_several_processes_find_the_same(sealed: Tampered) -> None:
     result = await sealed.verify(processes=2, part=TILE_WIDTH, anchors=[sealed.anchor])
     assert result == await sealed.verify(anchors=[sealed.anchor])
     assert expected <= {finding.kind for finding in result.findings}
+
+
+async def test_the_first_event_behind_a_look_through_the_record_waits_for_the_sealer(
+    sealed: Tampered,
+) -> None:
+    await sealed.do("DELETE FROM installation WHERE name = 'audit_log_sealed'")
+    await LogSealer.over(sealed.replica.audit).seal()
+    await sealed.record("acme", 1)
+    result = await sealed.verify()
+    assert (result.findings, result.waiting) == ([], 1)
 
 
 async def test_a_row_that_nobody_could_have_written_is_named(sealed: Tampered) -> None:
