@@ -14,7 +14,8 @@ import base64
 import hashlib
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
@@ -46,6 +47,7 @@ class Checkpoint(NamedTuple):
     origin: str
     size: int
     root: bytes
+    signers: str
 
 
 class NotProvenError(Exception):
@@ -66,11 +68,11 @@ def open_checkpoint(note: str, keys: Sequence[Key]) -> Checkpoint:
     """Return the checkpoint, or raise NotProvenError unless one of the keys signed it."""
     text, _, lines = note.rpartition("\n\n")
     text += "\n"
-    signers = [key for key in keys if any(_signed(text, line, key) for line in lines.splitlines())]
+    signers = [key.name for key in keys if any(_signed(text, line, key) for line in lines.splitlines())]
     if not signers:
         raise NotProvenError("No key that you gave signed the checkpoint.")
     origin, size, root = text.split("\n")[:3]
-    return Checkpoint(origin, int(size), base64.b64decode(root, validate=True))
+    return Checkpoint(origin, int(size), base64.b64decode(root, validate=True), ", ".join(signers))
 
 
 def _signed(text: str, line: str, key: Key) -> bool:
@@ -124,7 +126,7 @@ def verify(lines: Sequence[str], keys: Sequence[Key]) -> str:
         raise NotProvenError("The signed head is of another tenant or size than the file says.")
     root, seen = bytes.fromhex(stated["root"]), -1
     numbers: dict[str, list[int]] = {}
-    positions, pruned = list[int](), list[range]()
+    positions, pruned, actions = list[int](), list[range](), set[str]()
     for number, line in enumerate(lines[1:], 2):
         proven = json.loads(line)
         if proven["position"] <= seen:
@@ -132,30 +134,33 @@ def verify(lines: Sequence[str], keys: Sequence[Key]) -> str:
         event = json.loads(proven["event"])
         leaf = bytes([event["v"]]) + proven["event"].encode()
         if root_of(leaf, proven["position"], stated["size"], hashes_of(proven["proof"])) != root:
-            raise NotProvenError(
-                f"Line {number}: this event is not at position {proven['position']} of the log."
-            )
+            raise NotProvenError(f"Line {number}: this event is not at that position of the log.")
         if event["tenant"] != stated["tenant"]:
             raise NotProvenError(f"Line {number}: this event is of another tenant.")
         seen = proven["position"]
         positions.append(seen)
+        actions.add(event["action"])
         if event["v"] > 1:
             numbers.setdefault(event["writer"], []).append(event["writer_seq"])
         if event["action"] == "audit.purge":
             pruned = pruned_runs(event["details"], seen)
     count, gone = len(positions), sum(len(run) - sum(at in run for at in positions) for run in pruned)
     if count == stated["size"]:
-        _check_numbers(numbers)
+        _check_whole(numbers, actions)
     whole = "all of them" if count + gone == stated["size"] else "not all of them: others may say more"
-    if gone:
-        whole += f"; {gone} were pruned, as the newest audit.purge among these says"
+    whole += f"; {gone} were pruned, as the newest audit.purge among these says" if gone else ""
+    moment = datetime.fromtimestamp(stated["at"] // 1_000_000, UTC).isoformat()
     return (
-        f"{count} events of {stated['tenant']} are in its log of {stated['size']} events ({whole}), "
-        f"whose head {checkpoint.origin} signed at size {checkpoint.size}."
+        f"{count} events of {stated['tenant']} are in its log of {stated['size']} events ({whole}) as of {moment}, "
+        f"whose head is in {checkpoint.origin} at size {checkpoint.size}, signed by {checkpoint.signers}."
     )
 
 
-def _check_numbers(numbers: Mapping[str, Sequence[int]]) -> None:
+def _check_whole(numbers: Mapping[str, Sequence[int]], actions: Collection[str]) -> None:
+    if "audit.altered" in actions:
+        raise NotProvenError(
+            "Events were changed before they were sealed, as an audit.altered among these says."
+        )
     for writer, own in numbers.items():
         if sorted(own) != list(range(1, len(own) + 1)):
             raise NotProvenError(f"Events of the writer {writer} were deleted before they were sealed.")
@@ -180,14 +185,13 @@ def main() -> NoReturn:
     arguments = parser.parse_args()
     try:
         keys = [parse_key(text) for text in arguments.key]
-        said = verify(arguments.file.read_text("utf-8").splitlines(), keys)
+        print(f"PROVEN: {verify(arguments.file.read_text('utf-8').splitlines(), keys)}")
     except NotProvenError as error:
         print(f"NOT PROVEN: {error}")
         sys.exit(1)
     except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
         print(f"cannot be read: {type(error).__name__}: {error}", file=sys.stderr)
         sys.exit(2)
-    print(f"PROVEN: {said}")
     sys.exit(0)
 
 

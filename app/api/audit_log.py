@@ -65,10 +65,22 @@ router = new_router("/audit", "audit")
         }
     },
 )
-async def get_audit_checkpoint(caller: CallerDep, services: ServicesDep, info: InfoDep) -> Response:
-    """Return the newest signed head of the log of all tenants' heads. Needs the role auditor; 404 before the first."""
-    checkpoint = await AuditLogService(services.audit).checkpoint(caller, info)
-    return Response(checkpoint.note, media_type=_NOTE, headers={"cache-control": "no-store"})
+async def get_audit_checkpoint(
+    caller: CallerDep,
+    services: ServicesDep,
+    info: InfoDep,
+    old: Annotated[
+        int | None,
+        Query(ge=1, description="Size of an earlier checkpoint: a proof that the log only grew comes first."),
+    ] = None,
+) -> Response:
+    """Return the newest signed head of the log of all tenants' heads. Needs the role auditor; 404 before the first.
+
+    With `old` the answer has the form of C2SP's tlog-witness; deploy/verify_growth.py verifies it.
+    """
+    log = AuditLogService(services.audit)
+    note = (await log.checkpoint(caller, info)).note if old is None else await log.growth(caller, old, info)
+    return Response(note, media_type=_NOTE, headers={"cache-control": "no-store"})
 
 
 @router.get(

@@ -13,8 +13,9 @@ from uuid import UUID
 import typer
 
 from app.cli import audit_archive, audit_sinks
+from app.cli.audit_files import checkpoints_of, public_keys, size_of
 from app.cli.pieces import once, write
-from app.cli.terminal import FAILED, USAGE, fail, note, show_json, show_lines, show_table
+from app.cli.terminal import FAILED, note, show_json, show_lines, show_table
 from app.cli.times import moment
 from app.core.audit import AUDIT_FILTERS
 
@@ -214,8 +215,8 @@ def verify(
     from app.core.access import SYSTEM_TENANT
     from app.services.audit.log_access import AuditLogService
 
-    anchors = [note for file in anchor or [] for note in _checkpoints_in(file)]
-    trusted = _public_keys(key) if key else None
+    anchors = [note for file in anchor or [] for note in checkpoints_of(file)]
+    trusted = public_keys(key) if key else None
     caller = caller_for(SYSTEM_TENANT)
     result = on_host(
         lambda host: AuditLogService(host.audit).verify(
@@ -231,9 +232,16 @@ def verify(
     epilog="""Example:
 
 \b
-  sluice audit checkpoint --output checkpoint.txt"""
+  sluice audit checkpoint --output checkpoint.txt
+  sluice audit checkpoint --continues checkpoint.txt --output grown.txt"""
 )
 def checkpoint(
+    continues: Annotated[
+        Path | None,
+        typer.Option(
+            help="File with an earlier checkpoint: print a proof that the log only grew since, then the newest one."
+        ),
+    ] = None,
     output: Annotated[Path | None, typer.Option(help="New file to write [default: standard output].")] = None,
 ) -> None:
     """Print the newest signed checkpoint: kept out of reach of the database's owner, it proves the past later."""
@@ -242,10 +250,12 @@ def checkpoint(
     from app.services.audit.log_access import AuditLogService
 
     caller = caller_for(SYSTEM_TENANT)
+    old = size_of(continues) if continues is not None else None
 
     async def pieces(host: "Services") -> AsyncIterator[bytes]:
-        newest = await AuditLogService(host.audit).checkpoint(caller)
-        return once(newest.note.encode())
+        log = AuditLogService(host.audit)
+        note = (await log.checkpoint(caller)).note if old is None else await log.growth(caller, old)
+        return once(note.encode())
 
     write(pieces, output)
 
@@ -379,22 +389,3 @@ def _show_verification(result: "Verification", *, as_json: bool) -> None:
         f"{result.events} events{pruned} of {result.tenants} tenants, {result.checkpoints} checkpoints and "
         f"{result.anchors} anchors: {'all hold' if result.holds else f'{len(result.findings)} findings'}."
     )
-
-
-def _public_keys(texts: Sequence[str]) -> "list[VerifierKey]":
-    from app.core.transparency.notes import NoteError, VerifierKey
-
-    try:
-        return [VerifierKey.parse(text) for text in texts]
-    except NoteError as error:
-        fail(f"--key is no public key of a log: {error}", USAGE)
-
-
-def _checkpoints_in(file: Path) -> list[str]:
-    from app.engines.anchors.file import checkpoints_in
-
-    try:
-        return checkpoints_in(file.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not text"
-        fail(f"The anchor {file} cannot be read: {reason}.", USAGE)

@@ -1,5 +1,6 @@
 """A file of proofs verifies in an empty folder, without the service; whatever is changed in it is refused."""
 
+import base64
 import json
 import subprocess
 import sys
@@ -14,13 +15,14 @@ import pytest
 
 from app.core.access import SYSTEM_TENANT, Caller, Role
 from app.core.audit import OUTCOME_OK, AuditEvent
-from app.core.errors import ForbiddenError, NotFoundError
-from app.core.transparency.notes import COSIGNATURE, Note, VerifierKey, cosigned
+from app.core.errors import ForbiddenError, InvalidArgumentsError, NotFoundError
+from app.core.transparency.notes import COSIGNATURE, Checkpoint, Note, VerifierKey, cosigned
 from app.engines.signing import SigningKey
 from app.services.audit.log_access import AuditLogService
 from app.services.audit.sealer import LogSealer
 from app.store.audit.log import list_leaves
 from app.store.database import Database
+from tests.factories import as_owner
 from tests.integration.access_setup import Replica, replica_on
 from tests.integration.sealing import seal_all
 
@@ -156,6 +158,76 @@ async def test_what_is_changed_is_not_proven(
     tamper(lines)
     code, said = verified(tmp_path, lines, await key_of(replica))
     assert (code, said.startswith("NOT PROVEN: ")) == (1, True), said
+
+
+async def test_what_the_sealer_says_was_changed_is_not_proven(
+    replica: Replica, auditor: Caller, tmp_path: Path
+) -> None:
+    events = await sealed(replica, auditor, 2)
+    late = replica.audit.new_event(auditor, "middleware.invoke", OUTCOME_OK, None)
+    await replica.audit.record(late)
+    await as_owner(
+        replica.database,
+        "UPDATE audit_event SET mac = leaf WHERE tenant = :t AND writer_seq = 3",
+        t=auditor.tenant,
+    )
+    await seal_all(replica.audit)
+    await seal_all(replica.audit)
+    key = await key_of(replica)
+    code, said = verified(tmp_path, await proofs(replica, auditor), key)
+    assert (code, "audit.altered" in said) == (1, True), said
+    assert verified(tmp_path, await proofs(replica, auditor, events[0].id), key)[0] == 0
+
+
+async def grown(replica: Replica, auditor: Caller, since: int) -> str:
+    return await AuditLogService(replica.audit).growth(auditor, since)
+
+
+def grew(folder: Path, kept: str, now: str, *keys: str) -> tuple[int, str]:
+    """Return the exit code and the words of the verifier of growth, run in a folder with nothing but its files."""
+    for name in ("verify_audit.py", "verify_growth.py"):
+        (folder / name).write_bytes((VERIFIER.parent / name).read_bytes())
+    (folder / "kept").write_text(kept, "utf-8")
+    (folder / "now").write_text(now, "utf-8")
+    # -I would leave out the folder of the program, in which the other one is.
+    command = [sys.executable, "-E", "-s", "verify_growth.py", "kept", "now"]
+    command += [part for key in keys for part in ("--key", key)]
+    done = subprocess.run(command, check=False, cwd=folder, capture_output=True, text=True, timeout=30)
+    return done.returncode, done.stdout + done.stderr
+
+
+async def test_a_log_is_proven_to_have_only_grown(replica: Replica, auditor: Caller, tmp_path: Path) -> None:
+    notes: list[tuple[int, str]] = []
+    for _ in range(4):
+        await sealed(replica, auditor, 1)
+        note = (await AuditLogService(replica.audit).checkpoint(auditor)).note
+        notes.append((Checkpoint.parse(Note.parse(note).text).size, note))
+    key = await key_of(replica)
+    size, newest = notes[-1]
+    for old, note in notes:
+        now = await grown(replica, auditor, old)
+        assert now.endswith(f"\n\n{newest}")
+        code, said = grew(tmp_path, note, now, key)
+        assert (code, f"from {old} to {size} entries" in said) == (0, True), said
+    (old, note), (other, _) = notes[0], notes[1]
+    now = await grown(replica, auditor, old)
+    first, *rest = now.split("\n")
+    assert len(base64.b64decode(rest[0])) == 32
+    forged = {
+        "a hash changed": now.replace(rest[0], base64.b64encode(bytes(32)).decode()),
+        "a hash left out": "\n".join([first, *rest[1:]]),
+        "a hash too many": "\n".join([first, rest[0], *rest]),
+        "the proof of another": await grown(replica, auditor, other),
+        "no proof": f"{first}\n\n{newest}",
+    }
+    for name, text in forged.items():
+        assert grew(tmp_path, note, text, key)[0] == 1, name
+    assert grew(tmp_path, newest, f"old {old}\n\n{note}", key)[0] == 1, "set back"
+    assert grew(tmp_path, note, now, str(SigningKey.create("sluice/other").public))[0] == 1
+    assert grew(tmp_path, "nothing", now, key)[0] == 1
+    for wrong in (0, size + 1):
+        with pytest.raises(InvalidArgumentsError):
+            await grown(replica, auditor, wrong)
 
 
 async def test_a_witness_can_be_trusted_instead(replica: Replica, auditor: Caller, tmp_path: Path) -> None:

@@ -1,21 +1,24 @@
 """What administrators and auditors do with the audit log: verify it, show and renew its keys; each is on record."""
 
+import base64
 from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from uuid import UUID
 
 from app.core.access import SYSTEM_TENANT, Caller, Role
 from app.core.audit import OUTCOME_FAILED, OUTCOME_OK
-from app.core.errors import ForbiddenError, NotFoundError
+from app.core.errors import ForbiddenError, InternalError, InvalidArgumentsError, NotFoundError
 from app.core.request import RequestInfo
-from app.core.transparency.notes import VerifierKey
+from app.core.transparency.notes import Checkpoint, Note, VerifierKey
+from app.core.transparency.tiles import consistency_proof, wanted
 from app.services.audit.audit import AuditService
 from app.services.audit.findings import Verification
 from app.services.audit.log_keys import LogKeyService
 from app.services.audit.proofs import Proofs
 from app.services.audit.verification import LogVerifier
-from app.store.audit.log import SignedCheckpoint, newest_checkpoint
+from app.store.audit.log import HEADS, SignedCheckpoint, list_tiles, newest_checkpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,28 @@ class AuditLogService:
             if checkpoint is None:
                 raise NotFoundError("Nothing is sealed yet: a running service seals within ten seconds.")
         return checkpoint
+
+    async def growth(self, caller: Caller, old: int, request: RequestInfo | None = None) -> str:
+        """Return the newest checkpoint with the proof that its log continues the one of ``old`` entries.
+
+        As text, as C2SP's tlog-witness has it: the old size, the hashes, an empty line, the checkpoint. Raises
+        InvalidArgumentsError where the log never had as many entries, NotFoundError before the first checkpoint.
+        """
+        newest = await self.checkpoint(caller, request)
+        size = Checkpoint.parse(Note.parse(newest.note).text).size
+        if not 1 <= old <= size:
+            raise InvalidArgumentsError(
+                f"The log has {size} entries: one of {old} does not grow into it, unless it was set back or cut off.",
+                details={"pointer": "/old", "maximum": size},
+            )
+        prove = partial(consistency_proof, old, size)
+        async with self.audit.database.transaction(caller.tenant, write=False) as tx:
+            tiles = (await list_tiles(tx, [(HEADS, place) for place in wanted(prove)])).get(HEADS, {})
+        try:
+            lines = [base64.b64encode(sibling).decode() for sibling in prove(tiles)]
+        except LookupError:
+            raise InternalError("Tiles of the log are missing: run sluice audit verify.") from None
+        return "\n".join([f"old {old}", *lines, "", newest.note])
 
     async def prove(
         self,
