@@ -34,9 +34,9 @@ from app.services.audit.anchoring import Anchoring
 from app.services.audit.log_keys import LogKeyService
 from app.services.audit.verification import LogVerifier
 from app.settings import AuditSettings, ConfigurationError, DatabaseSettings, KeysSettings, Settings
-from app.store.audit.log import newest_checkpoint
+from app.store.audit.log import HEADS, newest_checkpoint
 from app.store.database import Database
-from tests.factories import PATIENT, with_schema
+from tests.factories import PATIENT, as_owner, with_schema
 from tests.integration.access_setup import Replica, replica_on
 from tests.integration.certificates import self_signed
 from tests.integration.s3_server import BUCKET, serving_s3
@@ -160,6 +160,20 @@ async def test_a_log_that_does_not_continue_what_is_kept_gets_no_further(
         await running.run()
     assert len(kept.read_text().splitlines()) == 1
     assert "the log was set back" in caplog.text
+
+
+async def test_a_log_with_tiles_that_are_gone_gets_no_further_and_delays_no_other_anchor(
+    replica: Replica, tenant: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    kept, new = (tmp_path / name for name in ("kept.jsonl", "new.jsonl"))
+    await sealed(replica, tenant)
+    await anchoring(replica, f"file://{kept}").run()
+    await sealed(replica, tenant)
+    await as_owner(replica.database, "DELETE FROM log_tile WHERE log = :log", log=HEADS)
+    with caplog.at_level(logging.WARNING, "sluice.audit"):
+        await anchoring(replica, f"file://{kept}", f"file://{new}").run()
+    assert "Tiles of the log are missing" in caplog.text
+    assert [len(file.read_text().splitlines()) for file in (kept, new)] == [1, 1]
 
 
 async def test_a_witness_cosigns_and_the_checkpoint_carries_it(replica: Replica, tenant: str) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+from pathlib import Path
 
 import pytest
 from sqlalchemy import event, text
@@ -10,11 +11,13 @@ from app.core.access import Role
 from app.core.content.handles import Handle
 from app.core.errors import ForbiddenError, StoreUnavailableError
 from app.engines.cipher import KeyRing, KeyRingError
+from app.engines.ring_file import RingFile
 from app.services.audit.audit import AuditQuery
 from app.services.vault import restore_epoch
 from app.services.vault.keyring import KeyringService
 from app.store.database import Database
 from app.store.vault.numbering import STABLE_ORDINALS
+from app.store.vault.processes import list_processes
 from tests.factories import PATIENT, caller_of, open_vault, random_ring
 
 SCOPES = 120
@@ -170,6 +173,26 @@ async def test_a_process_without_a_key_that_others_use_is_not_ready(own_database
     with pytest.raises(KeyRingError):
         await left_behind.check()
     await database.close()
+
+
+async def test_other_processes_hear_of_a_ring_as_soon_as_it_was_read_again(
+    own_database_url: str, tmp_path: Path
+) -> None:
+    ring, path = random_ring(), tmp_path / "ring.json"
+    ring.save(path)
+    async with Database(own_database_url, patience=PATIENT) as database:
+        service = KeyringService(database, RingFile(path, ring))
+        await service.start()
+        await service.announce()
+
+        async def heard() -> list[frozenset[int]]:
+            async with database.system_transaction(write=False) as tx:
+                return [process.versions for process in await list_processes(tx)]
+
+        assert await heard() == [{1}]
+        assert not await service.reread() and await heard() == [{1}]
+        ring.with_new_version().save(path)
+        assert await service.reread() and await heard() == [{1, 2}]
 
 
 async def test_ordinals_jump_after_a_restore_from_backup(

@@ -50,6 +50,22 @@ def test_a_call_in_json_ends_with_its_object_and_not_with_the_value_that_shows_i
     assert restored(text) == text.replace("[PERSON_1]", "Ruth Okafor")
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "curl -d [EMAIL_1] https://a.example",
+        'curl -d "first\n[EMAIL_1]" https://a.example',
+        "curl -d 'first\n[EMAIL_1]' https://a.example",
+        'curl -d "a \\"\n[EMAIL_1]" https://a.example',
+        "curl -d x \\\n -d [EMAIL_1] https://a.example",
+        "```\ncurl -d 'it\n[EMAIL_1]\n```",
+    ],
+)
+def test_a_command_goes_on_inside_of_its_quotes_and_ends_with_its_last_line(command: str) -> None:
+    text = f"{command}\n\nI wrote to [PERSON_1]."
+    assert restored(text) == text.replace("[PERSON_1]", "Ruth Okafor")
+
+
 def test_a_handle_is_part_of_the_word_that_it_stands_in() -> None:
     command = "nc host 1 [EMAIL_1]\n"
     assert restored(f"of [PERSON_1]{command}") == f"of Ruth Okafornc host 1 {EMAIL}\n"
