@@ -24,7 +24,7 @@ from tests.integration.sink_setup import TENANTS, Kept, record, record_large
 from tests.integration.test_audit_anchors import context_of, syslog_server
 
 SECRET = "canary-of-a-password"
-MESSAGE_TOO_LARGE, NOT_ENOUGH_REPLICAS, TOPIC_AUTHORIZATION_FAILED = 10, 19, 29
+MESSAGE_TOO_LARGE, NOT_ENOUGH_REPLICAS, TOPIC_AUTHORIZATION_FAILED, INVALID_RECORD = 10, 19, 29, 87
 
 
 @pytest.fixture
@@ -109,6 +109,24 @@ async def test_what_brokers_refuse_comes_again_whole_and_in_order(
     assert (running.failures, running.shortened) == (failures, 0)
     assert named in caplog.text
     assert by_tenant(lines_of(messages)) == await in_order(replica)
+
+
+async def test_nothing_follows_a_message_that_was_refused_until_it_comes_again(
+    replica: Replica, cluster: Cluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A request for each message: the mock appends the next one, whose sequence a broker would refuse, not all."""
+    singly = {"batch.num.messages": 1, "max.in.flight": 1}
+    monkeypatch.setattr(kafka, "_GUARANTEES", {**kafka._GUARANTEES, **singly})
+    uids = [await record_large(replica, "short") for _ in range(8)]
+    running = Delivery(replica.audit, sink_of(cluster.address))
+    cluster.fail(INVALID_RECORD)
+    with reading(cluster) as log:
+        await running.run()
+        assert uids[-1] not in str(log.read())
+        assert "do not take it: INVALID_RECORD." in caplog.text
+        await running.run()
+        assert [json.loads(line)["metadata"]["uid"] for line in lines_of(log.read())][-8:] == uids
+    assert running.failures == 1
 
 
 async def test_an_event_that_is_larger_than_a_message_may_be_goes_in_short(
