@@ -4,10 +4,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from app.core.content.handles import find_handles
 from app.core.content.leaves import LeafPlace
 from app.core.content.shapes import members, tables
 from app.core.content.shapes.shape import Shape
 from app.core.gateway.channels import ChannelKind, Path, TextChannel, ToolRunner
+from app.core.gateway.json_body import RawJson, json_text
 
 DEEPEST: Final = 64
 """Texts that a provider nests more deeply pass unchanged."""
@@ -45,12 +47,20 @@ _ARGUMENTS: Final = frozenset({"arguments", "input"})
 
 @dataclass(frozen=True, slots=True)
 class AnswerText:
-    """One text of an answer; ``path`` is its place, ``is_json`` whether it is JSON in a string."""
+    """One text of an answer; ``path`` is its place, ``is_json`` whether it is JSON in a string.
+
+    ``is_value``: the text is that of the JSON value at ``path``, which is no string; names of its members may change.
+    """
 
     path: Path
     text: str
     channel: TextChannel
     is_json: bool = False
+    is_value: bool = False
+
+    def written(self, changed: str) -> Any:
+        """Return what to write at ``path`` for a ``changed`` text."""
+        return RawJson(changed) if self.is_value else changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +113,32 @@ def _object_texts(value: Mapping[str, Any], path: Path, setting: TextSetting) ->
         if isinstance(member, dict) and name in _FUNCTIONS:
             yield from answer_texts(member, step, called(member, ToolRunner.CLIENT, inside))
         elif inside.kind is ChannelKind.ARGUMENTS and name == "input" and not isinstance(member, str):
-            yield from argument_texts(member, step, inside)
+            yield from _arguments(member, step, inside)
         else:
             yield from answer_texts(member, step, _member_setting(name, shape, inside, path))
+
+
+def _arguments(value: Any, path: Path, setting: TextSetting) -> Iterator[AnswerText]:
+    """Yield the texts of arguments that are no text: one by one, or all as one where a name may hold a handle."""
+    if _has_named(value):
+        channel = TextChannel(path, ChannelKind.ARGUMENTS, setting.tool, setting.runner)
+        yield AnswerText(path, json_text(value), channel, is_json=True, is_value=True)
+    else:
+        yield from argument_texts(value, path, setting)
+
+
+def _has_named(value: Any) -> bool:
+    """Return whether the name of a member holds text like a handle."""
+    pending = [value]
+    while pending:
+        element = pending.pop()
+        if isinstance(element, dict):
+            if any(next(find_handles(name), None) is not None for name in element):
+                return True
+            pending.extend(element.values())
+        elif isinstance(element, list):
+            pending.extend(element)
+    return False
 
 
 def argument_texts(value: Any, path: Path, setting: TextSetting, pointer: str = "") -> Iterator[AnswerText]:

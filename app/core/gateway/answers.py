@@ -132,7 +132,7 @@ class GatewayAnswer:
         for text in self.table.texts(body.value):
             changed = runs.whole(text)
             if changed != text.text:
-                values[text.path] = changed
+                values[text.path] = text.written(changed)
                 maps[text.path] = runs.runs[text.path].offsets
         edited = EditedBody(body, self.edited.parts, values=values)
         return self._moved(edited, maps, self.documents)

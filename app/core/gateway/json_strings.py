@@ -15,7 +15,10 @@ from app.core.content.json_text import MAX_LITERALS
 from app.core.gateway.channels import ChannelText, TextPiece
 
 OpenString = Callable[[str], ChannelText | None]
-"""Returns what changes the string at a JSON pointer, or None if it stays."""
+"""Returns what changes the string at a JSON pointer, or None if it stays.
+
+The pointer of a member's name ends in a slash: it is that of its object, and an empty step.
+"""
 
 _OUTSIDE: Final = re.compile(r'[^"{}\[\],]+')
 _INSIDE: Final = re.compile(r'[^"\\]+')
@@ -32,7 +35,7 @@ _MAYBE_JSON: Final = re.compile(r"[ \t\r\n]{0,16}(?:[\[{][ \t\r\n]{0,16})?\Z")
 
 
 class JsonStrings:
-    """A ``ChannelText`` for JSON: ``open_string`` says for each string value what changes it; names of members stay."""
+    """A ``ChannelText`` for JSON: ``open_string`` says for each value and each name of a member what changes it."""
 
     def __init__(self, open_string: OpenString, *, pointer: str = "", depth: int = 1) -> None:
         self._open_string, self._base, self._depth = open_string, pointer, depth
@@ -92,13 +95,18 @@ class JsonStrings:
         self._expects_name = False
         self._name = ""
         self._spelled.clear()
-        self._text = None if self._is_name else self._opened()
+        self._text = self._opened()
 
     def _opened(self) -> ChannelText | None:
+        steps = [*self._steps[:-1], ""] if self._is_name else self._steps
         pointer = self._base + "".join(
-            "/" + str(step).replace("~", "~0").replace("/", "~1") for step in self._steps
+            "/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps
         )
-        return perhaps_json(self._open_string, pointer, self._depth)
+        return (
+            self._open_string(pointer)
+            if self._is_name
+            else perhaps_json(self._open_string, pointer, self._depth)
+        )
 
     def _read_string(self, text: str, place: int, pieces: list[TextPiece]) -> int:
         """Read a run of plain characters, an escape, or the end of the string."""

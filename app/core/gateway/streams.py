@@ -145,7 +145,7 @@ class EventStream(ABC):
             if text.text:
                 changed = self.runs.whole(text)
                 if changed != text.text:
-                    values[text.path[size:]] = changed
+                    values[text.path[size:]] = text.written(changed)
         moved = moved_citations(value, base, self.offsets_of, self.documents)
         values.update({path[size:]: offset for path, offset in moved})
         for path, logprobs in outdated_logprobs(value, base, self.is_changed):

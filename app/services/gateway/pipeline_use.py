@@ -28,8 +28,8 @@ from app.services.invoke.pipelines import PipelineVersion
 BOTH_REDACTIONS: Final = (Step(name="pii_redaction"), Step(name="secret_redaction"))
 _NAME: Final = "gateway"
 """The name under which the record shows these runs."""
-_ALWAYS: Final[Mapping[str, Any]] = {"uris": "change"}
-"""Only the model reads links in these items, so they are redacted like its texts."""
+_ALWAYS: Final[Mapping[str, Any]] = {"uris": "change", "member_names": "change"}
+"""Only the model reads links and names of members in these items, so they are redacted like its texts."""
 
 
 @dataclass(frozen=True, slots=True)

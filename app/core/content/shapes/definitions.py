@@ -74,7 +74,7 @@ class DefinitionReader:
             self.values.add_leaf(path, value, LeafPlace.USER, _ROLE)
             return
         if not IDENTIFIER.fullmatch(key):
-            self.values.add_leaf(path, key, LeafPlace.KEY, _ROLE)
+            self.values.add_leaf(path, key, LeafPlace.KEY, _ROLE, encoding="name")
         self.values.walk(path, value, LeafPlace.DEFINITION, _ROLE)
 
     def read(self, path: Path, value: Any, role: str | None) -> None:
