@@ -60,6 +60,21 @@ def test_an_id_that_nobody_gave_this_caller_is_refused(gateway, conversation, st
     assert len(gateway.provider.arrived) == arrived
 
 
+@pytest.mark.parametrize(
+    "wrapped", [lambda name: [name], lambda name: {"id": [name]}, lambda name: {"ids": name}]
+)
+@pytest.mark.parametrize("member", ["previous_response_id", "conversation"])
+def test_an_id_in_a_form_that_no_api_has_is_refused_and_not_passed_on(gateway, conversation, member, wrapped):
+    first = gateway.openai().responses.create(model="gpt-5-mini", input=TEXT)
+    arrived = len(gateway.provider.arrived)
+    body = {"model": "gpt-5-mini", "input": "And?", member: wrapped(first.id)}
+    refused = gateway.post("/openai/v1/responses", body, headers=conversation)
+    assert refused.status_code == 400 and refused.json()["error"]["code"] == "sluice_invalid_request"
+    assert first.id not in refused.text and len(gateway.provider.arrived) == arrived
+    body[member] = None
+    assert gateway.post("/openai/v1/responses", body, headers=conversation).status_code == 200
+
+
 def test_embeddings_are_made_of_handles(gateway, conversation):
     client = gateway.openai(default_headers=conversation)
     answer = client.embeddings.create(

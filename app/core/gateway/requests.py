@@ -246,8 +246,8 @@ class GatewayRequest:
         return ConversationFacts(
             model=_text_at(value, (("model",),)),
             stream=value.get("stream") is True,
-            conversation=_text_at(value, table.conversation),
-            previous_response=_text_at(value, table.previous),
+            conversation=_id_at(value, table.conversation),
+            previous_response=_id_at(value, table.previous),
             sessions=sessions,
             first_user_texts=_first_user_texts(value, table.messages),
             tools=tuple(self._tools()),
@@ -277,6 +277,14 @@ def value_at(value: Any, path: Path) -> Any:
 
 def _text_at(value: Any, paths: Sequence[Path]) -> str | None:
     return next((text for path in paths if isinstance(text := value_at(value, path), str)), None)
+
+
+def _id_at(value: Mapping[str, Any], paths: Sequence[Path]) -> str | None:
+    """Return the id at one of ``paths``; raise InvalidRequestError for any other value: whose it is, nobody can say."""
+    text = _text_at(value, paths)
+    if text is None and any(value.get(str(path[0])) is not None for path in paths):
+        raise InvalidRequestError(f"{paths[0][0]} must be the id of what the provider stored.")
+    return text
 
 
 def _tool_name(tool: Mapping[str, Any]) -> str | None:
