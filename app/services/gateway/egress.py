@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from app.core.access import KEY_PATTERN
+from app.core.content.shapes.encodings import TEXT_MIME, TextCodec, decoded_text
 from app.core.errors import BlockedByPolicyError
 from app.core.offload import LIGHT, off_loop
 from app.engines.originals import OriginalMatch
@@ -17,6 +18,7 @@ Path = tuple[str | int, ...]
 
 _UNREAD: Final = frozenset({"model"})
 """Members of a body that do not come from the conversation: the provider's record says what they may be."""
+_DATA: Final = "data:"
 
 
 class EgressRefusedError(BlockedByPolicyError):
@@ -47,30 +49,50 @@ def _checked(vault: RequestVault, body: bytes, texts: Callable[[], Collection[Pa
         value = {name: member for name, member in value.items() if name not in _UNREAD}
     strings = list(_strings(value))
     whole = "\0".join(strings)
-    if KEY_PATTERN.search(whole):
+    files = {
+        number: file for number, string in enumerate(strings) if (file := _text_file(string)) is not None
+    }
+    if any(map(KEY_PATTERN.search, (whole, *(text for text, _ in files.values())))):
         raise EgressRefusedError(
             "The request holds a key of this service, so it was not sent: take the key out, and rotate it."
         )
     matches = vault.find_originals(whole)
-    if not matches:
+    inside = {number: within for number, (text, _) in files.items() if (within := vault.find_originals(text))}
+    if not matches and not inside:
         return EgressResult({}, {})
-    return _replaced(vault, value, strings, matches, texts())
+    by_string = _by_string(strings, matches)
+    by_string.update(inside)
+    return _replaced(vault, value, strings, by_string, {number: files[number] for number in inside}, texts())
 
 
-def _replaced(
-    vault: RequestVault,
-    value: Any,
-    strings: list[str],
-    matches: list[OriginalMatch],
-    texts: Collection[Path],
-) -> EgressResult:
+def _text_file(string: str) -> tuple[str, TextCodec] | None:
+    """Return the text of a data URL that says it is text, and how to encode it again."""
+    head = string[: len(_DATA)].lower()
+    return decoded_text(string, None) if head == _DATA and TEXT_MIME.match(string, len(_DATA)) else None
+
+
+def _by_string(strings: list[str], matches: list[OriginalMatch]) -> dict[int, list[OriginalMatch]]:
+    """Return by the number of its string, and at its place in that, each match in ``strings`` joined by a character."""
     starts, position = list[int](), 0
     for string in strings:
         starts.append(position)
         position += len(string) + 1
     by_string: dict[int, list[OriginalMatch]] = {}
     for match in matches:
-        by_string.setdefault(bisect_right(starts, match.start) - 1, []).append(match)
+        number = bisect_right(starts, match.start) - 1
+        start, end = match.start - starts[number], match.end - starts[number]
+        by_string.setdefault(number, []).append(OriginalMatch(start, end, match.handle))
+    return by_string
+
+
+def _replaced(
+    vault: RequestVault,
+    value: Any,
+    strings: list[str],
+    by_string: Mapping[int, list[OriginalMatch]],
+    files: Mapping[int, tuple[str, TextCodec]],
+    texts: Collection[Path],
+) -> EgressResult:
     allowed, counts, replaced = set(texts), Counter[str](), dict[Path, str]()
     for number, path in enumerate(_paths(value)):
         if number not in by_string:
@@ -80,15 +102,16 @@ def _replaced(
                 "The request holds something that this conversation keeps from the model, in a place that cannot be "
                 "changed, so it was not sent. Take personal data out of names, numbers and options."
             )
-        text, end = strings[number], 0
+        text, codec = files.get(number, (strings[number], None))
+        end = 0
         pieces: list[str] = []
         for match in by_string[number]:
-            start = match.start - starts[number]
-            pieces += [text[end:start], str(match.handle)]
-            end = match.end - starts[number]
+            pieces += [text[end : match.start], str(match.handle)]
+            end = match.end
             counts[match.handle.label] += 1
             vault.meet(match.handle)
-        replaced[path] = "".join([*pieces, text[end:]])
+        changed = "".join([*pieces, text[end:]])
+        replaced[path] = changed if codec is None else codec.encoded(changed)
     return EgressResult(replaced, dict(counts))
 
 
