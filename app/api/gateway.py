@@ -76,6 +76,7 @@ class ProviderDoor:
         path = scope["path"].removeprefix(self.kind.prefix)
         upgrade = named.get("upgrade", "").lower() == "websocket"
         operation = self.kind.find(scope["method"], path, upgrade=upgrade)
+        facts.route = self.kind.prefix + operation.pattern
         services = cast("RouteServices", scope["app"].state.route_services)
         caller = facts.caller or await admitted(services, facts, own_key(scope["headers"]))
         incoming = DoorRequest(

@@ -30,7 +30,8 @@ class RequestFacts:
     the peer's, ``end_users`` the values of the header X-Sluice-User. ``is_mcp`` says whether an MCP endpoint has this
     path: the one of all methods, the one of a ``group``, or the one that has interceptors and nothing else. ``caller``
     is there once the guard has checked the credential, ``body`` are the bytes that it read then, None where it read
-    none; ``json`` is their value, ``bytes_in`` their number. ``tenant``, ``key_id``, ``middleware`` and ``error_code``
+    none; ``json`` is their value, ``bytes_in`` their number. ``route`` is the template of a path that the application
+    does not match by itself. ``tenant``, ``key_id``, ``middleware`` and ``error_code``
     are set by who finds them out.
     """
 
@@ -47,6 +48,7 @@ class RequestFacts:
     body: bytes | None = None
     json: Any = None
     bytes_in: int = 0
+    route: str | None = None
     tenant: str | None = None
     key_id: str | None = None
     middleware: str | None = None

@@ -373,7 +373,7 @@ def _exchange(scope: Scope, facts: RequestFacts, answer: _Answer, seconds: float
 
 
 def _template(scope: Scope, facts: RequestFacts) -> str:
-    path = getattr(scope.get("route"), "path", None)
+    path = facts.route or getattr(scope.get("route"), "path", None)
     if isinstance(path, str):
         return path
     if facts.group is not None:

@@ -101,3 +101,24 @@ def test_names_that_a_tenant_gives_to_its_policies_are_no_types(gateway: Gateway
     assert "zanzibar" in answer.text
     assert grown(gateway, before) == {}
     assert "zanzibar" not in exposition(gateway)
+
+
+def test_requests_are_counted_by_route_and_ids_and_unknown_paths_are_none(gateway: Gateway) -> None:
+    answer = gateway.post("/openai/v1/responses", {"model": "gpt-5-mini", "input": PLAIN})
+    gateway.http.get(f"/openai/v1/responses/{answer.json()['id']}")
+    over_the_gateway(gateway, PLAIN)
+    claude: Any = {"model": "claude-x", "max_tokens": 9, "messages": [{"role": "user", "content": PLAIN}]}
+    gateway.post("/anthropic/v1/messages", claude)
+    gateway.http.get("/openai/v1/zanzibar")
+    text = exposition(gateway)
+    routes = set(
+        re.findall(r'^sluice_http_requests_total\{method="[A-Z]+",route="([^"]*)"', text, re.MULTILINE)
+    )
+    assert routes >= {
+        "/openai/v1/chat/completions",
+        "/openai/v1/responses",
+        "/openai/v1/responses/{response}",
+        "/anthropic/v1/messages",
+    }
+    assert 'sluice_http_request_seconds_count{route="/openai/v1/chat/completions"}' in text
+    assert "zanzibar" not in text and answer.json()["id"] not in text

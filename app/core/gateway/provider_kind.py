@@ -105,8 +105,8 @@ class ApiFamily:
 class Operation:
     """What a path means.
 
-    ``path`` is behind the provider's base URL. ``ids`` are those in the path. ``family`` is None where neither request
-    nor answer has texts, ``answers`` tells whether the answer has.
+    ``path`` is behind the provider's base URL, ``pattern`` is that of all such paths. ``ids`` are those in the path.
+    ``family`` is None where neither request nor answer has texts, ``answers`` tells whether the answer has.
     """
 
     name: str
@@ -114,6 +114,7 @@ class Operation:
     family: ApiFamily | None = None
     answers: bool = False
     ids: Mapping[str, str] = field(default_factory=dict)
+    pattern: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +228,8 @@ class ProviderKind:
         matched = [(row, ids) for row in self.routes if (ids := row.match(path)) is not None and not upgrade]
         for row, ids in matched:
             if row.method == method:
-                return Operation(row.name, path, row.family, row.family is not None and row.answers, ids)
+                answers = row.family is not None and row.answers
+                return Operation(row.name, path, row.family, answers, ids, row.pattern)
         if matched and self._name_of(path) == _UNNAMED:
             raise NotCoveredError(405, "method_not_allowed", f"{method} is not served at this path.")
         raise NotCoveredError(
