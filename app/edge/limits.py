@@ -199,9 +199,12 @@ class Headers:
 def check_path(scope: Scope, surface: ForeignSurface | None = None) -> None:
     """Refuse a path that hides a slash or a backslash: a proxy before this service may have read another path.
 
-    ``surface``, to which the path belongs, may know better: a slash in an id at its end.
+    ``surface``, to which the path belongs, may know better: a slash in an id at its end. The character NUL, which no
+    database stores as text, is refused here as it is in bodies.
     """
     raw = scope.get("raw_path") or scope["path"].encode()
+    if b"%00" in raw or b"\0" in raw:
+        raise Refused(InvalidRequestError("The path contains the character NUL."))
     if not _HIDDEN_SLASH.search(raw):
         return
     if surface is None or surface.slashes is None or not surface.slashes(scope["method"], raw):

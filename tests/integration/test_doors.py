@@ -222,6 +222,9 @@ def test_a_slash_that_hides_in_a_path_is_refused(service: Service) -> None:
                 "/api{}v1/keys",
             ):
                 assert raw(service, method, place.format(slash)) == 400, place.format(slash)
+    # No database stores NUL in a text: bodies that hold it are refused alike.
+    for place in ("/api/v1/collections/a%00b", "/api/v1/middleware/a%00/invoke", "/mcp/groups/%00"):
+        assert raw(service, "GET", place) == 400, place
     # Slashes as they are, and other escapes, are names like any other; so is a slash in a query.
     for target in (
         "/api/v1/vault/scopes/a/b",

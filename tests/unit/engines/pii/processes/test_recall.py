@@ -38,6 +38,7 @@ class Here:
     """Answers questions in this process and counts what is scanned."""
 
     deaths = 0
+    loaded = True
 
     def __init__(self) -> None:
         self.service = Service(Marked())  # type: ignore[arg-type] - all that the service asks of it
