@@ -77,6 +77,27 @@ def test_a_whole_answer_with_an_odd_member_is_restored_or_refused_by_name(
     assert_nothing_arrived(gateway)
 
 
+def test_a_strict_check_refuses_what_it_does_not_know_and_does_not_blame_the_provider(gateway, conversation):
+    path, whole = ANSWERS["messages"]
+    block = {"type": "hologram", "caption": "new"}
+
+    async def replays(_request, _value):
+        return web.json_response({**whole, "content": [{"type": "text", "text": "All is well."}, block]})
+
+    def asked(**arguments: Any) -> Any:
+        judge = {"name": "secret_redaction", "arguments": arguments}
+        gateway.put_policy(gateway={"pipelines": [{"inbound": [judge]}]})
+        return gateway.post(path, told(path), headers=conversation)
+
+    gateway.provider.answer = replays
+    usual = asked()
+    assert usual.status_code == 200, usual.text
+    assert usual.json()["content"][-1] == block
+    answer = asked(strict=True)
+    assert answer.status_code == 400 and block["caption"] not in answer.text
+    assert answer.json()["error"]["code"] == "sluice_invalid_arguments"
+
+
 def test_checks_blame_the_provider_for_an_answer_that_they_cannot_read(gateway, conversation):
     gateway.put_policy(
         gateway={"pipelines": [{"inbound": [{"name": "secret_redaction", "arguments": {"mode": "block"}}]}]}
