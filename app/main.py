@@ -24,9 +24,9 @@ from app.core.access import Caller, Role
 from app.edge.budget import ByteLimits
 from app.edge.guard import Drain, EdgeGuard, GuardedApp
 from app.edge.health import Readiness, in_turn
+from app.edge.lifespan_state import SERVED, Served
 from app.edge.limits import DeclaredLimits, EdgeLimits
 from app.edge.observability import Metrics, configure_logging
-from app.edge.served import SERVED, Served
 from app.edge.tracing import tracer_to
 from app.places_wiring import mark_store
 from app.protocol.methods.aggregated import AggregatedPrimitives

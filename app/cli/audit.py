@@ -14,7 +14,7 @@ import typer
 
 from app.cli import audit_archive, audit_sinks
 from app.cli.audit_files import checkpoints_of, public_keys, size_of
-from app.cli.pieces import once, write
+from app.cli.streamed_output import once, write
 from app.cli.terminal import FAILED, note, show_json, show_lines, show_table
 from app.cli.times import moment
 from app.core.audit import AUDIT_FILTERS

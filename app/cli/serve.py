@@ -77,7 +77,7 @@ def serve(
         }
     )
     if exit_with_parent:
-        from app.cli.parents import end_with_parent
+        from app.cli.parent_watch import end_with_parent
 
         end_with_parent()
     code = served()

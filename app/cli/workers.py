@@ -30,7 +30,7 @@ def work(listener: socket.socket, supervisor: int, place: int, metrics: Path | N
 
     ``metrics`` is the folder of all workers' metrics, ``place`` the number of this one there.
     """
-    from app.cli.parents import end_with_parent
+    from app.cli.parent_watch import end_with_parent
 
     end_with_parent(supervisor)
     if metrics is not None:

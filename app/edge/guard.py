@@ -19,6 +19,7 @@ from app.core.strictjson import dumps
 from app.edge.bodies import Bodies, linger, replayed
 from app.edge.budget import SMALL_BODY, Holding
 from app.edge.facts import GROUP_PATH, INVOKE_PREFIX, MCP_PATH, RequestFacts, facts_of
+from app.edge.lifespan_state import SERVED, CallerGate, Served
 from app.edge.limits import (
     MCP_NEEDS,
     PROBES,
@@ -34,7 +35,6 @@ from app.edge.limits import (
 from app.edge.memory import FreedMemory
 from app.edge.observability import UNMATCHED, FinishedRequest, Metrics, log_bug, log_request
 from app.edge.problems import error_headers, internal_error, problem, status_of
-from app.edge.served import SERVED, CallerGate, Served
 from app.edge.surfaces import ForeignSurface
 from app.edge.tracing import Tracer
 

@@ -11,7 +11,7 @@ from app.store.access.tenants import Tenant, list_tenants
 from app.store.database import Database
 from app.store.servers import ServerState, list_server_states
 from app.store.vault.mark_files import MarkUnreadableError
-from app.store.vault.processes import ServingProcess, list_processes
+from app.store.vault.serving_processes import ServingProcess, list_processes
 
 MOST_TENANTS = 1000
 

@@ -17,9 +17,9 @@ from app.core.catalog.servers import SEPARATOR, MCPServerSettings
 from app.core.catalog.tool_filter import ExposedTools
 from app.core.errors import NotFoundError, UpstreamUnavailableError
 from app.upstream.connection import Connection
-from app.upstream.dedicated import LinkBudget
+from app.upstream.connection_options import AggregatorOptions
 from app.upstream.registry import ServerRegistry
-from app.upstream.terms import AggregatorOptions
+from app.upstream.session_connections import LinkBudget
 
 __all__ = ["AggregatorOptions", "LinkBudget", "MCPAggregator", "UnknownToolError"]
 

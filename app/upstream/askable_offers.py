@@ -11,8 +11,8 @@ from app.core.background import BackgroundTasks
 from app.core.catalog.primitives import Offer, PrimitiveKind
 from app.core.client_features import ALL_FEATURES, ROOTS, ClientFeatures, declared_capabilities
 from app.core.upstream import Hooks
-from app.upstream.dedicated import refuse_request
 from app.upstream.offers import declared, listed
+from app.upstream.session_connections import refuse_request
 from app.upstream.transport.options import RequestSink, ServerLink
 
 RETRY_S: Final = 30.0

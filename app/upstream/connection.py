@@ -16,11 +16,11 @@ from app.core.client_features import ClientFeatures
 from app.core.errors import DeadlineExceededError, UpstreamUnavailableError
 from app.core.upstream import NO_HOOKS, Hooks, UpstreamError
 from app.upstream.askable_offers import AskableOffers
-from app.upstream.dedicated import OwnedLink
+from app.upstream.connection_options import AggregatorOptions
 from app.upstream.offers import CHANGES, Inventory, advice, declared
+from app.upstream.session_connections import OwnedLink
 from app.upstream.status import STABLE_S, ServerStatus, State, delay_s, explained
 from app.upstream.subscriptions import Subscriptions
-from app.upstream.terms import AggregatorOptions
 from app.upstream.transport.options import LinkOptions, RequestSink, ServerLink
 
 __all__ = ["AggregatorOptions", "Connection", "ServerStatus"]

@@ -12,7 +12,7 @@ from app.core.errors import ConflictError
 from app.engines.cipher import KeyRing
 from app.services.vault.keyring import KeyringService
 from app.store.database import Database
-from app.store.vault.processes import ServingProcess, announce_process, list_processes, remove_process
+from app.store.vault.serving_processes import ServingProcess, announce_process, list_processes, remove_process
 from tests.e2e.running import environment_of, sluice
 from tests.factories import PATIENT, caller_of, open_vault, random_ring
 from tests.integration.service import Service, running_service
@@ -85,7 +85,7 @@ async def test_a_process_that_says_nothing_for_a_minute_has_ended(
         await announce_process(tx, ServingProcess("a", "here", frozenset({1})))
         await announce_process(tx, ServingProcess("b", "there", frozenset({1, 2})))
         assert [process.id for process in await list_processes(tx)] == ["a", "b"]
-        monkeypatch.setattr("app.store.vault.processes.ALIVE_S", -1)
+        monkeypatch.setattr("app.store.vault.serving_processes.ALIVE_S", -1)
         assert await list_processes(tx) == []
         monkeypatch.undo()
         await remove_process(tx, ["a"])

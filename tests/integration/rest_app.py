@@ -17,9 +17,9 @@ from app.core.contracts.registry import Registry
 from app.core.errors import ConflictError
 from app.edge.guard import Drain, EdgeGuard
 from app.edge.health import Readiness
+from app.edge.lifespan_state import Served
 from app.edge.limits import DeclaredLimits, EdgeLimits
 from app.edge.observability import Metrics
-from app.edge.served import Served
 from app.services.access.access import HOST
 from app.services.access.policies import PolicyService, argument_check
 from app.services.access.tenants import TenantService

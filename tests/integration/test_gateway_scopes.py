@@ -18,7 +18,7 @@ from app.services.gateway import opened_scopes, request_vaults
 from app.services.gateway.opened_scopes import OpenedScopes, ScopeFullError
 from app.services.gateway.request_vaults import RequestVault, RequestVaults
 from app.services.gateway.scopes import GatewayScopes, ScopeHints, ScopeRules
-from app.services.gateway.signed import SignedBlockGoneError, SignedBlocks
+from app.services.gateway.signed_reasoning import SignedBlockGoneError, SignedBlocks
 from app.services.vault.vault import VaultReceipt, VaultWrite
 from app.store.changes import Changes
 from app.store.database import Database

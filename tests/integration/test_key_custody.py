@@ -10,7 +10,7 @@ from httpx2 import ASGITransport, AsyncClient, Response
 
 from app.core.access import COMMAND_LINE, SYSTEM_TENANT, Caller, Role
 from app.core.contracts.policy import CustodyPolicy, Policy
-from app.edge.served import Served
+from app.edge.lifespan_state import Served
 from app.services.access.access import HOST, AccessService
 from tests.integration.rest_app import Rest, open_rest
 

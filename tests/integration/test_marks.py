@@ -14,7 +14,7 @@ from app.services.vault.mark import DatabaseBehindError, MarkKeeper
 from app.store.database import Database
 from app.store.tables import installation
 from app.store.vault.mark_files import MarkFolder, MarkUnreadableError
-from app.store.vault.positions import advance_position
+from app.store.vault.mark_positions import advance_position
 from tests.factories import PATIENT, caller_of, open_vault
 
 

@@ -11,7 +11,7 @@ from app.core.access import SYSTEM_TENANT, ApiKey
 from app.core.audit import AuditEvent
 from app.core.errors import AuditUnavailableError, UnauthenticatedError
 from app.services.access.access import HOST
-from app.services.access.refused import MOST_SUMS, RefusedCredentials
+from app.services.access.refused_credentials import MOST_SUMS, RefusedCredentials
 from app.services.audit.export import moment_text
 from app.store.database import Database
 from tests.integration.access_setup import Replica, replica_on

@@ -17,7 +17,7 @@ from app.services.vault import restore_epoch
 from app.services.vault.keyring import KeyringService
 from app.store.database import Database
 from app.store.vault.numbering import STABLE_ORDINALS
-from app.store.vault.processes import list_processes
+from app.store.vault.serving_processes import list_processes
 from tests.factories import PATIENT, caller_of, open_vault, random_ring
 
 SCOPES = 120

@@ -17,7 +17,7 @@ from app.core.errors import (
 )
 from app.core.events import Changed
 from app.core.request import RequestInfo
-from app.services.access.refused import Reason, RefusedCredentials
+from app.services.access.refused_credentials import Reason, RefusedCredentials
 from app.services.audit.audit import AuditService
 from app.services.caching import ShortMemory
 from app.store.access.access import StoredKey, find_key_with_tenant

@@ -16,7 +16,7 @@ from app.engines.cipher import RecordKeys
 from app.services.audit.findings import LogFinding, Verification
 from app.services.audit.leaves import StoredLeaves
 from app.store.audit.counts import StoredCounts
-from app.store.audit.standing import COLUMNS
+from app.store.audit.raw_rows import COLUMNS
 from app.store.bulk import moment
 
 _UNREADABLE: Final = b""

@@ -16,7 +16,7 @@ from app.services.audit.comparison import ComparedPart, LogPart, PartComparison
 from app.services.audit.findings import LogFinding
 from app.store.audit.audit import Transaction
 from app.store.audit.log import Head, last_entry, list_tiles
-from app.store.audit.standing import LoggedHead, list_logged_heads, list_standing
+from app.store.audit.raw_rows import LoggedHead, list_logged_heads, list_standing
 from app.store.database import Database
 
 _PAGE: Final = 1000

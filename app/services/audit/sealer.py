@@ -18,7 +18,7 @@ from app.core.transparency.tiles import TilePlace, append, edge, root
 from app.engines.cipher import RecordKeys
 from app.services.audit.audit import AuditService
 from app.services.audit.log_keys import LogKeyService
-from app.services.audit.scrutiny import (
+from app.services.audit.sealing_checks import (
     altered_events,
     gap_events,
     places_of,

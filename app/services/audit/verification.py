@@ -40,8 +40,8 @@ from app.store.audit.log import (
     list_heads,
     read_progress,
 )
+from app.store.audit.raw_rows import list_loose, list_recorded_tenants, page_of_record
 from app.store.audit.retention import aged_size
-from app.store.audit.standing import list_loose, list_recorded_tenants, page_of_record
 from app.store.audit.writers import list_unsealed_numbers
 
 PART: Final = 1 << 16

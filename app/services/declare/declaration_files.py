@@ -11,7 +11,7 @@ from typing import Any, Final
 import yaml
 
 from app.core.catalog.servers import MCPServerSettings
-from app.core.declaration import Declaration, DeclarationError, DeclarationFault, Pointer
+from app.core.declarative_file import Declaration, DeclarationError, DeclarationFault, Pointer
 from app.core.errors import ServiceError
 from app.core.strictjson import loads
 from app.services.data_files import JSON_SCALARS

@@ -12,8 +12,8 @@ from app.core.background import BackgroundTasks
 from app.core.errors import DeadlineExceededError, ServiceError
 from app.core.upstream import Hooks, UpstreamError
 from app.upstream.connection import Connection
-from app.upstream.dedicated import refuse_request
 from app.upstream.offers import CHANGES
+from app.upstream.session_connections import refuse_request
 from app.upstream.subscriptions import Subscriptions
 from app.upstream.transport.options import ServerLink
 

@@ -26,7 +26,7 @@ from app.services.forward.client_connection import (
     drop_update,
 )
 from app.upstream.connection import Connection
-from app.upstream.dedicated import refuse_request
+from app.upstream.session_connections import refuse_request
 
 _MAX_OPEN = 256
 _MAX_OPEN_PER_OWNER = 32

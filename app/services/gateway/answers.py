@@ -30,7 +30,7 @@ from app.services.gateway.model_lists import named_as
 from app.services.gateway.records import GatewayRecord
 from app.services.gateway.request_vaults import RequestVault
 from app.services.gateway.scopes import GatewayScopes
-from app.services.gateway.signed import SignedBlocks
+from app.services.gateway.signed_reasoning import SignedBlocks
 from app.upstream.providers.requests import ProviderAnswer
 
 SCOPE: Final = "X-Sluice-Scope"

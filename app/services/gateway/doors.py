@@ -40,7 +40,7 @@ from app.services.gateway.records import CLIENT_GONE, GatewayRecord
 from app.services.gateway.request_vaults import RequestVault, RequestVaults
 from app.services.gateway.scopes import ConversationScope, GatewayScopes, ScopeHints
 from app.services.gateway.seen_texts import SeenTexts
-from app.services.gateway.signed import SignedBlocks
+from app.services.gateway.signed_reasoning import SignedBlocks
 from app.services.invoke.invoke import InvokeService
 from app.services.invoke.outcomes import OutcomeRecorder
 from app.upstream.providers.requests import ProviderEndpoint, ProviderRequest

@@ -17,7 +17,7 @@ from app.services.gateway import egress
 from app.services.gateway.pipeline_use import PipelineUse
 from app.services.gateway.request_vaults import RequestVault
 from app.services.gateway.settled_items import SettledPart, parted, terms_of
-from app.services.gateway.signed import SignedBlocks
+from app.services.gateway.signed_reasoning import SignedBlocks
 
 _FILTER: Final = "tool_filter"
 _CONVERSATION: Final = frozenset({LeafRole.SYSTEM, LeafRole.USER, LeafRole.ASSISTANT, LeafRole.TOOL_RESULT})

@@ -9,8 +9,8 @@ from app.core.client_features import ALL_FEATURES
 from app.core.errors import ConflictError, UpstreamUnavailableError
 from app.services.servers.pins import PINNED_KINDS
 from app.upstream.connection import Connection
+from app.upstream.connection_options import AggregatorOptions
 from app.upstream.status import ServerStatus
-from app.upstream.terms import AggregatorOptions
 
 __all__ = ["Inspection", "ServerStatus", "inspect"]
 

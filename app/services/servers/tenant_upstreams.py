@@ -23,9 +23,9 @@ from app.store.database import Database
 from app.store.servers import SERVER_APPROVED, SERVERS, Origin, StoredServer, list_pin_digests
 from app.upstream.aggregator import MCPAggregator
 from app.upstream.connection import Connection
-from app.upstream.dedicated import LinkBudget
+from app.upstream.connection_options import AggregatorOptions
 from app.upstream.registry import ServerRegistry
-from app.upstream.terms import AggregatorOptions
+from app.upstream.session_connections import LinkBudget
 
 _DIFFERENT: Final = frozenset({PinState.CHANGED, PinState.NEW, PinState.GONE})
 _BATCH_S: Final = 0.02

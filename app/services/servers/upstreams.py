@@ -24,7 +24,7 @@ from app.store.database import Database
 from app.store.servers import Origin, list_server_names
 from app.upstream.aggregator import MCPAggregator
 from app.upstream.connection import Connection
-from app.upstream.dedicated import LinkBudget
+from app.upstream.session_connections import LinkBudget
 from app.upstream.status import ServerStatus
 
 _RETRY_S: Final = 1.0

@@ -27,7 +27,7 @@ from app.store.vault.keys import (
     remove_canary,
     rewrap_tenant_keys,
 )
-from app.store.vault.processes import ServingProcess, announce_process, list_processes, remove_process
+from app.store.vault.serving_processes import ServingProcess, announce_process, list_processes, remove_process
 from app.store.vault.vault import rewrap_scopes
 
 AUDIT_PURPOSE = "audit"

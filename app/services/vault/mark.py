@@ -15,7 +15,7 @@ from app.core.background import meanwhile
 from app.core.errors import StoreUnavailableError
 from app.store.database import Database
 from app.store.vault.mark_files import HighWater, MarkStore, MarkUnreadableError
-from app.store.vault.positions import Position, advance_position, find_position, find_step
+from app.store.vault.mark_positions import Position, advance_position, find_position, find_step
 
 STEP_S: Final = 5.0
 """Seconds between two looks at the database; a step follows only where this process has written."""

@@ -17,8 +17,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.core.audit import AuditEvent, EventCode, WriterNumber
 from app.core.errors import StoreUnavailableError
 from app.store.audit.batches import AUDIT_COLUMNS, TenantBatch
-from app.store.audit.lanes import ScopeLanes
 from app.store.audit.numbers import NumberedAttempt, WriterPool
+from app.store.audit.scope_queues import ScopeLanes
 from app.store.bulk import insert_rows
 from app.store.database import Database, once_stored
 from app.store.tables import audit_event

@@ -12,8 +12,8 @@ from starlette.routing import Route
 from app.core.access import Caller, Role
 from app.core.errors import InvalidRequestError, ServiceError, UnauthenticatedError
 from app.edge.guard import EdgeGuard
+from app.edge.lifespan_state import Served
 from app.edge.limits import DeclaredLimits, EdgeLimits, needs
-from app.edge.served import Served
 from app.edge.surfaces import ForeignRefusal, ForeignSurface, RawHeaders
 
 

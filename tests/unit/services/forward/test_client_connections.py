@@ -13,7 +13,7 @@ from app.core.upstream import Hooks
 from app.services.forward.client_connection import drop_notification
 from app.services.forward.client_connections import SessionConnections
 from app.services.forward.connection_pool import ConnectionPool
-from app.upstream.dedicated import refuse_request
+from app.upstream.session_connections import refuse_request
 
 OWNER = ("acme", "key1")
 

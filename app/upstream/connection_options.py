@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.core.catalog.servers import MCPServerSettings
-from app.upstream.dedicated import LinkBudget
+from app.upstream.session_connections import LinkBudget
 from app.upstream.transport.link import open_link
 from app.upstream.transport.options import LinkOptions, ServerLink
 

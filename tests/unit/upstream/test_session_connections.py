@@ -6,7 +6,7 @@ import pytest
 
 from app.core.errors import OverloadedError
 from app.core.upstream import UpstreamError
-from app.upstream.dedicated import LinkBudget
+from app.upstream.session_connections import LinkBudget
 from tests.unit.upstream.links import MemoryServer, connected
 
 
