@@ -44,6 +44,8 @@ from tests.integration.sealing import seal_all
 from tests.integration.service import running_service
 from tests.integration.witnesses import witness
 
+pytestmark = pytest.mark.in_turn("own_database_url")
+
 
 @pytest.fixture
 async def replica(own_database_url: str) -> AsyncIterator[Replica]:

@@ -31,6 +31,8 @@ from tests.integration.s3_server import BUCKET, serving_s3
 from tests.integration.sealing import seal_all
 from tests.integration.test_audit_proofs import key_of
 
+pytestmark = pytest.mark.in_turn("url")
+
 
 @pytest.fixture(scope="module", params=ENGINES)
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:

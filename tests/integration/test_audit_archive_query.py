@@ -19,6 +19,8 @@ from tests.conftest import ENGINES
 from tests.factories import as_owner, with_schema
 from tests.integration.archiving import Months, months_on
 
+pytestmark = pytest.mark.in_turn("url")
+
 
 @pytest.fixture(scope="module", params=ENGINES)
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:

@@ -26,6 +26,8 @@ from tests.factories import as_owner
 from tests.integration.access_setup import Replica, replica_on
 from tests.integration.sealing import seal_all
 
+pytestmark = pytest.mark.in_turn("database_url")
+
 VERIFIER = Path(__file__).parents[2] / "deploy/verify_audit.py"
 
 

@@ -34,6 +34,8 @@ from tests.integration.s3_server import BUCKET, serving_s3
 from tests.integration.sink_setup import TENANTS, Kept, by_tenant, documents, in_log, record
 from tests.integration.test_audit_anchors import context_of, syslog_server
 
+pytestmark = pytest.mark.in_turn("own_database_url")
+
 
 @pytest.fixture
 async def replica(own_database_url: str) -> AsyncIterator[Replica]:

@@ -18,6 +18,8 @@ from tests.conftest import ENGINES
 from tests.integration.tampering import LOG, Tampered, own_url, tampered_on
 from tests.sampling import SEED, examples
 
+pytestmark = pytest.mark.in_turn("url")
+
 ROUNDS = examples(100, 2)
 
 

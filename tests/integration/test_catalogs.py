@@ -23,6 +23,8 @@ from tests.protocol.mcp_service import settings_of
 from tests.upstreams.running import serving_http
 from tests.upstreams.scripted import ScriptedServer
 
+pytestmark = pytest.mark.in_turn("database_url")
+
 EFFECT = ConcernDefinition(
     name="effect", description="What it does.", values=("read", "write"), default="read"
 )

@@ -26,6 +26,8 @@ from tests.integration.forwarding_setup import Desk, desk_on
 from tests.integration.upstream_setup import CUT_STREAMS, options
 from tests.protocol.mcp_service import KEY, service
 
+pytestmark = pytest.mark.in_turn("database_url")
+
 pytestmark = pytest.mark.filterwarnings(CUT_STREAMS)
 TEXT = {"type": "text", "text": "hello"}
 SCHEMA = {

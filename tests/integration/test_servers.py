@@ -16,6 +16,8 @@ from tests.integration.serving_setup import Serving, forget_servers, serving_pro
 from tests.upstreams.running import serving_http
 from tests.upstreams.scripted import MISDECLARED, ScriptedServer
 
+pytestmark = pytest.mark.in_turn("database_url")
+
 LEAK = "region"  # the fixture's tool that declares a header wrongly
 
 

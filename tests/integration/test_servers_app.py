@@ -18,6 +18,8 @@ from tests.upstreams.misbehaving import hang, misbehaving
 from tests.upstreams.running import serving_http
 from tests.upstreams.scripted import ScriptedServer
 
+pytestmark = pytest.mark.in_turn("own_database_url")
+
 
 @pytest.fixture
 def script() -> ScriptedServer:

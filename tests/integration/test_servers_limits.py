@@ -20,6 +20,8 @@ from tests.upstreams.running import serving_http
 from tests.upstreams.scripted import ScriptedServer
 from tests.upstreams.warm import warm_settings
 
+pytestmark = pytest.mark.in_turn("database_url")
+
 STRICT = UpstreamRules(connect_timeout_s=5)
 """The settings' defaults: servers that were added over REST lie at public addresses only."""
 
