@@ -20,7 +20,7 @@ from tests.upstreams.warm import warm_settings
 pytestmark = pytest.mark.filterwarnings(CUT_STREAMS)
 
 OTHERS = ("a", "b", "c", "d")
-CALLS, WORKERS = examples(25, 8), 2
+CALLS, WORKERS = examples(25, 5), 2
 LONGEST_TURN_S = 3
 """A turn of the loop takes some 15 ms; reading a gigabyte to its end would take far longer."""
 

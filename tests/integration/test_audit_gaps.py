@@ -25,7 +25,7 @@ from tests.integration.access_setup import Replica, replica_on
 from tests.integration.sealing import seal_all
 from tests.sampling import SEED, examples
 
-WORKS = examples(2_000, 60)
+WORKS = examples(2_000, 30)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from tests.sampling import examples
 
 CODES = {error.code for error in all_errors()}
 UNREACHABLE = UpstreamUnavailableError.code
-EXAMPLES = examples(35, 5)
+EXAMPLES = examples(35, 3)
 PARTS = 4
 """The operations are dealt out to as many tests, so that none comes near the limit on a busy machine."""
 OPERATIONS = 28 // PARTS

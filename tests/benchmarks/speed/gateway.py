@@ -74,8 +74,8 @@ def forwarder(stack: ExitStack, address: str, _folder: Path) -> Iterator[tuple[s
 
 STARTS: tuple[Callable[[ExitStack, str, Path], Iterator[tuple[str, Through]]], ...] = (
     ours,
-    litellm,
     forwarder,
+    litellm,  # last: what it asks for again and again stays with the provider for minutes
 )
 
 

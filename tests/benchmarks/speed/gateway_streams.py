@@ -54,7 +54,7 @@ async def table_of(cases: Mapping[str, Through], sizes: Sizes) -> str:
     )
 
 
-async def _measured(through: Through, width: int, events: int) -> tuple[float, ...]:
+async def _measured(through: Through, width: int, events: int) -> tuple[float | str, ...]:
     server = through.server
     idle, done = sum(server.rss_mib()), asyncio.Event()
     peak = [idle]
@@ -69,6 +69,8 @@ async def _measured(through: Through, width: int, events: int) -> tuple[float, .
     done.set()
     await sampling
     streams = [each for each in ended if isinstance(each, Streamed)]
+    if not streams:
+        return width, idle, max(peak) - idle, *("none ended",) * 7
     if not opening.at:  # some were refused
         opening.at, opening.cpu_s = min(each.first for each in streams), server.cpu_s()
     names = [each.first - opening.at for each in streams]

@@ -102,7 +102,7 @@ FRAGMENTS = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=examples(5_000, 500), deadline=None)
+@settings(max_examples=examples(5_000, 200), deadline=None)
 @given(FRAGMENTS, st.data())
 def test_no_cut_changes_what_is_restored(text: str, data: st.DataObject) -> None:
     cuts = data.draw(st.lists(st.integers(0, len(text)), max_size=8))

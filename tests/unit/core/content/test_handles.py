@@ -142,7 +142,7 @@ FRAGMENTS = st.sampled_from(
 TEXTS = st.lists(FRAGMENTS | st.text(max_size=4), max_size=14).map("".join)
 
 
-@settings(max_examples=examples(2_000, 400), deadline=None)
+@settings(max_examples=examples(2_000, 150), deadline=None)
 @given(TEXTS, st.data(), st.booleans(), st.booleans())
 def test_any_chunking_gives_the_same_text(text: str, data: st.DataObject, exact: bool, safe: bool) -> None:
     whole = restore_text(text, JANE, exact=exact, safe_positions=safe)
@@ -152,7 +152,7 @@ def test_any_chunking_gives_the_same_text(text: str, data: st.DataObject, exact:
     assert "".join(map(stream.feed, chunks)) + stream.finish() == whole
 
 
-@settings(max_examples=examples(500, 200), deadline=None)
+@settings(max_examples=examples(500, 100), deadline=None)
 @given(TEXTS)
 def test_one_character_at_a_time_gives_the_same_text(text: str) -> None:
     stream = StreamingRestoration(JANE.get)

@@ -103,7 +103,7 @@ def restored(items: list[Any], vault: MemoryVault) -> list[Any]:
     return vault.settle(context.edited(edits)).to_json()
 
 
-@settings(max_examples=examples(20_000, 400), deadline=None)
+@settings(max_examples=examples(20_000, 200), deadline=None)
 @given(CLEAN, st.data())
 def test_restoring_a_redaction_gives_the_text_back_to_the_character(text: str, data: st.DataObject) -> None:
     vault = MemoryVault()

@@ -28,11 +28,11 @@ from tests.scan_engines import (
     scans_ours,
 )
 
-PRESIDIO_TEXTS = examples(420, 140)
-OUR_TEXTS = examples(80, 40)
+PRESIDIO_TEXTS = examples(420, 70)
+OUR_TEXTS = examples(80, 20)
 SENTENCES = 3
 
-SEARCHED_TEXTS = examples(60, 30)
+SEARCHED_TEXTS = examples(60, 15)
 
 WHOLE: frozenset[str] = frozenset()
 """Our recognizers that see the whole of each text; whoever adds one says why."""
