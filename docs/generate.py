@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -63,6 +64,15 @@ None of them is under a copyleft licence that reaches this service's own code: t
 tqdm) covers changes to those packages' own files. Packages used for development and tests only are
 listed, with hashes, in `tests/requirements.lock`; they are not part of an installation. One of them is under the
 LGPL 2.1 or later: python-stdnum, which tests compare the checks of identifiers with.
+"""
+
+LICENCES_EXTRAS = """
+## Packages of the extras
+
+Installed only with the extra, such as `pip install "sluice-mcp[kafka]"`; each may bring further packages.
+
+| Extra | Package | Version | Licence |
+| --- | --- | --- | --- |
 """
 
 LICENCES_WEIGHTS = """
@@ -211,6 +221,7 @@ value that a tenant has.
 
 # What packages write in their metadata beside SPDX expressions.
 SPDX = {
+    "Apache Software License": "Apache-2.0",
     "Apache 2.0": "Apache-2.0",
     "BSD": "BSD-3-Clause",
     "BSD License": "BSD-3-Clause",
@@ -301,11 +312,21 @@ def _policy_row(entry: PolicyMember, parents: set[str]) -> str:
     return f"| `{entry.path}` | {entry.takes} | {default} | {entry.meaning} |\n"
 
 
-def locked() -> dict[str, str]:
-    """Return name and version of every package in requirements.lock."""
-    return dict(
-        re.findall(r"^([A-Za-z0-9_.-]+)==(\S+)", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
-    )
+def locked(lock: str = "requirements.lock") -> dict[str, str]:
+    """Return name and version of every package in a lock."""
+    return dict(re.findall(r"^([A-Za-z0-9_.-]+)==(\S+)", (ROOT / lock).read_text(), re.MULTILINE))
+
+
+def of_extras() -> list[str]:
+    """Return a row for each package that an extra names."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    versions = locked("tests/requirements.lock")
+    return [
+        f"| `{extra}` | {name} | {versions[name]} | {licence_of(name)} |\n"
+        for extra, needed in sorted(project["optional-dependencies"].items())
+        if extra != "dev"
+        for name in sorted(re.split(r"[\[<>=]", each)[0] for each in needed)
+    ]
 
 
 def licence_of(package: str) -> str:
@@ -345,7 +366,17 @@ def render_licences() -> str:
     rows = [f"| {name} | {version} | {licence_of(name)} |\n" for name, version in sorted(locked().items())]
     data = [f"| {' | '.join(row)} |\n" for row in DATA]
     return "".join(
-        [LICENCES_INTRO, *rows, LICENCES_PACKAGES, LICENCES_WEIGHTS, *weights(), LICENCES_DATA, *data]
+        [
+            LICENCES_INTRO,
+            *rows,
+            LICENCES_PACKAGES,
+            LICENCES_EXTRAS,
+            *of_extras(),
+            LICENCES_WEIGHTS,
+            *weights(),
+            LICENCES_DATA,
+            *data,
+        ]
     )
 
 

@@ -25,6 +25,8 @@ from tests.integration.access_setup import Replica, replica_on
 from tests.integration.sealing import seal_all
 from tests.sampling import SEED, examples
 
+pytestmark = pytest.mark.in_turn("database_url")
+
 WORKS = examples(2_000, 30)
 
 

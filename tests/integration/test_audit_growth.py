@@ -30,6 +30,8 @@ from tests.factories import PATIENT, with_schema
 from tests.integration.access_setup import Replica, replica_on
 from tests.integration.rest_app import Rest, open_rest
 
+pytestmark = pytest.mark.in_turn("filled_url")
+
 EVENTS = "/api/v1/audit/events"
 BEFORE = "2026_11_27_audit_log"
 HERE = "2026_11_27_audit_indexes"

@@ -30,6 +30,8 @@ from tests.integration.rest_app import open_rest
 from tests.integration.sealing import seal_all
 from tests.integration.test_audit_proofs import key_of, proofs, verified
 
+pytestmark = pytest.mark.in_turn("url")
+
 DAY_S = 24 * 3600.0
 HELD = "ab" * 32
 KEEP = {"audit_days": 30}

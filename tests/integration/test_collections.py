@@ -30,6 +30,8 @@ from tests.factories import caller_of
 from tests.fakes import FakeEmbedder
 from tests.integration.collection_setup import Library, open_library
 
+pytestmark = pytest.mark.in_turn("database_url")
+
 CANARIES = ("zanzibarquartz", "Quokkafjord")
 
 

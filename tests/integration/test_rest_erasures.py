@@ -28,6 +28,8 @@ from app.store.vault.mark_files import MarkFolder
 from tests.factories import as_owner, caller_of
 from tests.integration.rest_app import Rest, open_rest
 
+pytestmark = pytest.mark.in_turn("database_url")
+
 PATH = "/api/v1/erasures"
 REASON = "Request for erasure 2026-114"
 
