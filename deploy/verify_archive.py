@@ -40,32 +40,30 @@ PURGE = "audit.purge"
 NUMBERED, IDENTIFIED = 2, 3
 WRITER = ("writer", "writer_seq")
 IDENTITY = ("on_behalf_of", "key_name", "address_class", "decision", "versions")
-MEMBERS = (
-    *(
-        "id",
-        "at",
-        "tenant",
-        "actor",
-        "roles",
-        "action",
-        "outcome",
-        "middleware",
-        "policy_version",
-        "error_code",
-    ),
-    *(
-        "scope_ref",
-        "in_hmac",
-        "out_hmac",
-        "blocks",
-        "bytes_in",
-        "bytes_out",
-        "counts",
-        "duration_us",
-        "request_id",
-    ),
-    *("traceparent", "details", "sealed"),
-)
+MEMBERS = [
+    "id",
+    "at",
+    "tenant",
+    "actor",
+    "roles",
+    "action",
+    "outcome",
+    "middleware",
+    "policy_version",
+    "error_code",
+    "scope_ref",
+    "in_hmac",
+    "out_hmac",
+    "blocks",
+    "bytes_in",
+    "bytes_out",
+    "counts",
+    "duration_us",
+    "request_id",
+    "traceparent",
+    "details",
+    "sealed",
+]
 COLUMNS = ("position", "leaf", "v", *MEMBERS, *IDENTITY, *WRITER)
 UNREADABLE = (OSError, pa.ArrowException, ValueError, TypeError, LookupError, AttributeError, StopIteration)
 WARNINGS = ("audit.gap", "audit.altered")

@@ -214,6 +214,16 @@ def own_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return str(request.getfixturevalue("own_postgres_url"))
 
 
+@pytest.fixture(scope="module", params=ENGINES)
+def module_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Return the address of a migrated database of one module, for tests that seal, delete or tamper."""
+    if request.param == "sqlite":
+        yield with_schema(f"sqlite:///{tmp_path_factory.mktemp('module')}/sluice.db")
+        return
+    with request.getfixturevalue("migrated_postgres")() as made:
+        yield made
+
+
 @pytest.fixture(params=ENGINES)
 def database_url(request: pytest.FixtureRequest) -> str:
     """Return the address of a migrated database, on each engine in turn; tests share it, each with its tenant."""

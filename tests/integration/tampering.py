@@ -3,11 +3,10 @@
 # ruff: noqa: S608 - the statements are the tests' own
 
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-import pytest
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
@@ -18,7 +17,6 @@ from app.services.audit.verification import PART, LogVerifier
 from app.store.database import Database
 from app.store.dialects import async_url
 from tests.conftest import PATIENT
-from tests.factories import with_schema
 from tests.integration.access_setup import Replica, replica_on
 from tests.integration.sealing import seal_all
 
@@ -85,15 +83,6 @@ class Tampered:
     def restart(self) -> None:
         """Make the process number its events as if it had just started."""
         self.replica.writer._writers.free.clear()
-
-
-def own_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Yield the address of a migrated database of the module's own, on the engine that the parameter names."""
-    if request.param == "sqlite":
-        yield with_schema(f"sqlite:///{tmp_path_factory.mktemp('tampered')}/sluice.db")
-        return
-    with request.getfixturevalue("migrated_postgres")() as made:
-        yield made
 
 
 @asynccontextmanager

@@ -24,29 +24,18 @@ from app.engines.archive.folder import ArchiveFolder
 from app.engines.signing import SigningKey
 from app.services.audit.archive import archiving as module
 from app.services.audit.retention import RetentionService
-from tests.conftest import ENGINES
-from tests.factories import as_owner, with_schema
+from tests.factories import as_owner
 from tests.integration.archiving import DAY_S, DEPLOY, Months, months_on, verified
 from tests.integration.s3_server import BUCKET, serving_s3
 from tests.integration.sealing import seal_all
 from tests.integration.test_audit_proofs import key_of
 
-pytestmark = pytest.mark.in_turn("url")
-
-
-@pytest.fixture(scope="module", params=ENGINES)
-def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Return a migrated database of this module's own: its record is changed by hand."""
-    if request.param == "sqlite":
-        yield with_schema(f"sqlite:///{tmp_path_factory.mktemp('archived')}/sluice.db")
-        return
-    with request.getfixturevalue("migrated_postgres")() as made:
-        yield made
+pytestmark = pytest.mark.in_turn("module_url")
 
 
 @pytest.fixture
-async def months(url: str) -> AsyncIterator[Months]:
-    async with months_on(url) as made:
+async def months(module_url: str) -> AsyncIterator[Months]:
+    async with months_on(module_url) as made:
         yield made
 
 

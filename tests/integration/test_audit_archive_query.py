@@ -1,7 +1,7 @@
 """A query reads database and archive as one record: every filter, each event once, no other tenant's."""
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +15,10 @@ from app.engines.archive.choosing import archive_at
 from app.services.audit import export
 from app.services.audit.archive import archiving, reading
 from app.services.audit.audit import AuditQuery
-from tests.conftest import ENGINES
-from tests.factories import as_owner, with_schema
+from tests.factories import as_owner
 from tests.integration.archiving import Months, months_on
 
-pytestmark = pytest.mark.in_turn("url")
-
-
-@pytest.fixture(scope="module", params=ENGINES)
-def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Return a migrated database of this module's own: events are deleted by hand."""
-    if request.param == "sqlite":
-        yield with_schema(f"sqlite:///{tmp_path_factory.mktemp('archived')}/sluice.db")
-        return
-    with request.getfixturevalue("migrated_postgres")() as made:
-        yield made
+pytestmark = pytest.mark.in_turn("module_url")
 
 
 class Both:
@@ -59,10 +48,10 @@ class Both:
 
 
 @pytest.fixture
-async def both(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Both]:
+async def both(module_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Both]:
     monkeypatch.setattr(archiving, "PART", 5)
     monkeypatch.setattr(parquet, "_GROUP", 2)
-    async with months_on(url) as months:
+    async with months_on(module_url) as months:
         for tenant in months.tenants:
             assert not (await months.archive(tmp_path, tenant=tenant)).failures
         await as_owner(

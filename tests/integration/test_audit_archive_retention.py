@@ -4,7 +4,7 @@ import asyncio
 import base64
 import json
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,20 +22,9 @@ from app.services.audit.retention import PurgedRecord, RetentionService
 from app.services.audit.sinks.delivery import Outlets
 from app.services.audit.verification import LogVerifier
 from app.settings import ConfigurationError
-from tests.conftest import ENGINES
 from tests.factories import TEST_RING, with_schema
 from tests.integration.archiving import DAY_S, Months, months_on, verified
 from tests.integration.sealing import seal_all
-
-
-@pytest.fixture(scope="module", params=ENGINES)
-def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Return a migrated database of this module's own: its events are deleted."""
-    if request.param == "sqlite":
-        yield with_schema(f"sqlite:///{tmp_path_factory.mktemp('archived')}/sluice.db")
-        return
-    with request.getfixturevalue("migrated_postgres")() as made:
-        yield made
 
 
 class Kept:
@@ -58,8 +47,8 @@ class Kept:
 
 
 @pytest.fixture
-async def kept(url: str, tmp_path: Path) -> AsyncIterator[Kept]:
-    async with months_on(url) as months:
+async def kept(module_url: str, tmp_path: Path) -> AsyncIterator[Kept]:
+    async with months_on(module_url) as months:
         await months.keep(months.tenants[0], audit_days=10)
         yield Kept(months, tmp_path)
 

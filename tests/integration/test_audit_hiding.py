@@ -4,7 +4,7 @@
 
 import base64
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import datetime, timedelta
 
 import pytest
@@ -13,22 +13,16 @@ from app.core.transparency.notes import Checkpoint
 from app.engines.signing import SigningKey
 from app.services.audit.counts import AuditCounts
 from app.services.audit.findings import Verification
-from tests.conftest import ENGINES
-from tests.integration.tampering import Tampered, own_url, tampered_on
+from tests.integration.tampering import Tampered, tampered_on
 
-pytestmark = pytest.mark.in_turn("url")
+pytestmark = pytest.mark.in_turn("module_url")
 EVENT = "(SELECT event FROM log_leaf WHERE tenant = 'acme' AND position = 7)"
 FORGED = "actor = 'forged'"
 
 
-@pytest.fixture(scope="module", params=ENGINES)
-def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    yield from own_url(request, tmp_path_factory)
-
-
 @pytest.fixture
-async def sealed(url: str) -> AsyncIterator[Tampered]:
-    async with tampered_on(url) as log:
+async def sealed(module_url: str) -> AsyncIterator[Tampered]:
+    async with tampered_on(module_url) as log:
         yield log
 
 

@@ -2,7 +2,7 @@
 
 # ruff: noqa: S608 - the statements are the test's own
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -23,28 +23,18 @@ from app.services.audit.retention import PurgedRecord, RetentionService
 from app.services.audit.verification import LogVerifier
 from app.store.audit.retention import purge_events
 from app.store.database import Database
-from tests.conftest import ENGINES, PATIENT, connect
-from tests.factories import as_owner, with_schema
+from tests.conftest import PATIENT, connect
+from tests.factories import as_owner
 from tests.integration.access_setup import Clock, Replica, replica_on
 from tests.integration.rest_app import open_rest
 from tests.integration.sealing import seal_all
 from tests.integration.test_audit_proofs import key_of, proofs, verified
 
-pytestmark = pytest.mark.in_turn("url")
+pytestmark = pytest.mark.in_turn("module_url")
 
 DAY_S = 24 * 3600.0
 HELD = "ab" * 32
 KEEP = {"audit_days": 30}
-
-
-@pytest.fixture(scope="module", params=ENGINES)
-def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Return a migrated database of this module's own: nobody else seals in it, at another time."""
-    if request.param == "sqlite":
-        yield with_schema(f"sqlite:///{tmp_path_factory.mktemp('purged')}/sluice.db")
-        return
-    with request.getfixturevalue("migrated_postgres")() as made:
-        yield made
 
 
 class Kept:
@@ -109,8 +99,8 @@ class Kept:
 
 
 @pytest.fixture
-async def kept(url: str) -> AsyncIterator[Kept]:
-    database, clock = Database(url, patience=PATIENT), Clock()
+async def kept(module_url: str) -> AsyncIterator[Kept]:
+    database, clock = Database(module_url, patience=PATIENT), Clock()
     clock.advance(-100 * DAY_S)
     try:
         async with replica_on(database, clock) as replica:
@@ -212,7 +202,7 @@ async def test_a_statement_that_cannot_be_read_takes_nothing(kept: Kept, pruned:
     assert (result.findings, result.pruned) == ([], 0)
 
 
-@pytest.mark.in_turn("url")
+@pytest.mark.in_turn("module_url")
 @pytest.mark.parametrize(
     "policy",
     [None, {}, {"audit_days": None}, {"audit_days": 32}, {"audit_days": 1, "hold": True}],
@@ -316,7 +306,7 @@ async def test_a_tenant_that_keeps_everything_loses_nothing(kept: Kept) -> None:
     assert await kept.count() == 6
 
 
-@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("module_url", ["postgresql"], indirect=True)
 async def test_who_has_only_the_role_may_do_nothing_but_call_the_function(kept: Kept) -> None:
     database = kept.replica.database
     await kept.keep(**KEEP, held_scopes=[HELD])
@@ -360,7 +350,7 @@ async def test_who_has_only_the_role_may_do_nothing_but_call_the_function(kept: 
     assert (await kept.verify()).holds
 
 
-@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("module_url", ["postgresql"], indirect=True)
 async def test_the_application_may_not_call_the_function(kept: Kept) -> None:
     database = kept.replica.database
     call = text("SELECT sluice_purge_audit(:tenant, now(), 1)")

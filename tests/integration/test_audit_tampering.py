@@ -3,7 +3,7 @@
 # ruff: noqa: S608 - the statements are the test's own
 
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
@@ -14,23 +14,17 @@ from app.engines.signing import SigningKey
 from app.services.audit.log_keys import LogKeyService
 from app.services.audit.sealer import LogSealer
 from app.services.audit.verification import LogVerifier
-from tests.conftest import ENGINES
-from tests.integration.tampering import LOG, Tampered, own_url, tampered_on
+from tests.integration.tampering import LOG, Tampered, tampered_on
 from tests.sampling import SEED, examples
 
-pytestmark = pytest.mark.in_turn("url")
+pytestmark = pytest.mark.in_turn("module_url")
 
 ROUNDS = examples(100, 2)
 
 
-@pytest.fixture(scope="module", params=ENGINES)
-def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    yield from own_url(request, tmp_path_factory)
-
-
 @pytest.fixture
-async def sealed(url: str) -> AsyncIterator[Tampered]:
-    async with tampered_on(url) as log:
+async def sealed(module_url: str) -> AsyncIterator[Tampered]:
+    async with tampered_on(module_url) as log:
         yield log
 
 

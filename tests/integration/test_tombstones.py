@@ -1,6 +1,6 @@
 """Tombstones of scopes go a month after their end, and still no handle is given to two values under one name."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -13,22 +13,12 @@ from app.core.errors import StoreUnavailableError
 from app.services.vault.restore_epoch import begin_epoch
 from app.services.vault.tombstones import TombstoneService
 from app.store.database import Database
-from tests.conftest import ENGINES, PATIENT
+from tests.conftest import PATIENT
 from tests.factories import Vault, as_owner, caller_of, open_vault, with_schema
 from tests.integration.access_setup import Clock
 
 DAY_S = 24 * 3600.0
 NAMES = [f"name {number}" for number in range(5)]
-
-
-@pytest.fixture(scope="module", params=ENGINES)
-def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Return a migrated database of this module's own: the clocks of other tests stand still."""
-    if request.param == "sqlite":
-        yield with_schema(f"sqlite:///{tmp_path_factory.mktemp('ended')}/sluice.db")
-        return
-    with request.getfixturevalue("migrated_postgres")() as made:
-        yield made
 
 
 class Ended:
@@ -58,8 +48,8 @@ class Ended:
 
 
 @pytest.fixture
-async def ended(url: str) -> AsyncIterator[Ended]:
-    database, clock = Database(url, patience=PATIENT), Clock()
+async def ended(module_url: str) -> AsyncIterator[Ended]:
+    database, clock = Database(module_url, patience=PATIENT), Clock()
     try:
         async with open_vault(database, now=clock.now) as vault:
             yield Ended(vault, clock)
@@ -184,7 +174,7 @@ async def test_the_row_that_stays_is_no_scope(ended: Ended) -> None:
     assert list(listed.items) == []
 
 
-@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("module_url", ["postgresql"], indirect=True)
 async def test_only_tombstones_can_be_deleted(ended: Ended) -> None:
     await ended.store("talk", "Ada")
     await ended.store("gone", "Ada")
