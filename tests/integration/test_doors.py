@@ -235,6 +235,12 @@ def test_a_slash_that_hides_in_a_path_is_refused(service: Service) -> None:
     assert raw(service, "GET", "/api/v1/audit/events?action=a%2Fb") == 200
 
 
+def test_what_routes_declare_reaches_the_guard_of_the_service(service: Service) -> None:
+    for path in ("/api/v1/audit/events", "/api/v1/openapi.json"):
+        assert service.http.get(path).status_code == 200
+        assert service.http.get(path, params={"nonsense": "1"}).status_code == 422, path
+
+
 def test_the_id_of_a_request_is_ours_and_the_callers_own_stands_beside_it(service: Service) -> None:
     theirs = f"order-{uuid4().hex}"
     first = service.http.get("/api/v1/keys", headers={"x-request-id": theirs})
