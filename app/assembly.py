@@ -33,6 +33,7 @@ from app.engines.secrets.scanner import RuleScanner
 from app.places_wiring import (
     anchors,
     archive,
+    checked_database,
     description_files,
     mark_store,
     remote_middlewares,
@@ -90,7 +91,6 @@ from app.store import migrate
 from app.store.audit.writer import GroupWriter
 from app.store.changes import Changes
 from app.store.database import Database
-from app.store.dialects import Patience
 from app.store.replicas import reading
 from app.upstream.link_probe import NetworkProbe
 from app.upstream.providers.client import ProviderClient
@@ -189,7 +189,7 @@ async def opened(
     provider = key_ring(settings)
     await bring_forward(settings)
     async with AsyncExitStack() as stack:
-        database = await stack.enter_async_context(_checked_database(settings))
+        database = await stack.enter_async_context(checked_database(settings))
         keyring = KeyringService(database, provider)
         keys = await keyring.start()
         changes = await stack.enter_async_context(Changes(database).running())
@@ -362,23 +362,6 @@ async def opened(
                 ],
             ),
         )
-
-
-@asynccontextmanager
-async def _checked_database(settings: Settings) -> AsyncIterator[Database]:
-    """Open the database for a while, and see first that it may serve."""
-    async with _database(settings) as database:
-        await database.check(production=settings.environment == "production")
-        yield database
-
-
-def _database(settings: Settings) -> Database:
-    section = settings.database
-    patience = Patience(section.connect_timeout_s, section.statement_timeout_s, section.pool_timeout_s)
-    direct = section.direct_url.get_secret_value() if section.direct_url is not None else None
-    return Database(
-        section.url.get_secret_value(), pool_size=section.pool_size, patience=patience, direct_url=direct
-    )
 
 
 def _anonymous(settings: Settings) -> Caller | None:

@@ -1,4 +1,4 @@
-"""What the settings say of places outside: marks, anchors, folders, and servers behind this one."""
+"""What the settings say of places outside: databases, marks, anchors, folders, and servers behind this one."""
 
 import time
 from collections.abc import AsyncIterator
@@ -18,6 +18,8 @@ from app.services.catalog.description_files import DescriptionFiles
 from app.services.invoke.remote_middlewares import RemoteMiddlewares
 from app.services.servers.tenant_upstreams import UpstreamRules
 from app.settings import ConfigurationError, Settings
+from app.store.database import Database
+from app.store.dialects import Patience
 from app.store.vault.mark_files import MarkFolder, MarkStore
 from app.upstream.connection import AggregatorOptions, Connection
 
@@ -28,6 +30,23 @@ _SINK_EXTRAS: Final = {
     "opentelemetry": ("a receiver of OTLP", "otel"),
 }
 """What a sink is and which extra it needs, by the package that is missing without it."""
+
+
+@asynccontextmanager
+async def checked_database(settings: Settings) -> AsyncIterator[Database]:
+    """Open the database for a while, and see first that it may serve."""
+    async with _database(settings) as database:
+        await database.check(production=settings.environment == "production")
+        yield database
+
+
+def _database(settings: Settings) -> Database:
+    section = settings.database
+    patience = Patience(section.connect_timeout_s, section.statement_timeout_s, section.pool_timeout_s)
+    direct = section.direct_url.get_secret_value() if section.direct_url is not None else None
+    return Database(
+        section.url.get_secret_value(), pool_size=section.pool_size, patience=patience, direct_url=direct
+    )
 
 
 def remote_middlewares(settings: Settings) -> RemoteMiddlewares:
