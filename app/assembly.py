@@ -37,6 +37,7 @@ from app.places_wiring import (
     description_files,
     mark_store,
     remote_middlewares,
+    shard_directory,
     shared_rates,
     sinks,
     upstream_rules,
@@ -203,7 +204,10 @@ async def opened(
         )
         outlets = Outlets.over(audit, anchors(settings), sinks(settings), archive(settings))
         retention = RetentionService(audit, now, archive=outlets.archive)
-        access = AccessService(database, audit, Authenticator(database, audit, _anonymous(settings)))
+        access = AccessService(
+            *(database, audit, Authenticator(database, audit, _anonymous(settings))),
+            directory=await stack.enter_async_context(shard_directory(settings)),
+        )
         chosen, encoder, embedder, tool_ranker = chosen_engines(settings, observe_engine, stack)
         indexes = document_indexes(settings, database, embedder, observe_engine, stack)
         retrieval = RetrievalService(

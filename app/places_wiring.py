@@ -1,5 +1,6 @@
 """What the settings say of places outside: databases, marks, anchors, folders, and servers behind this one."""
 
+import logging
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,16 +11,20 @@ from app.core.archive import EventArchive
 from app.core.catalog.tool_filter import ExposedTools, parse_filters
 from app.core.contracts.anchors import Anchor
 from app.core.contracts.sinks import Sink
+from app.core.errors import StoreUnavailableError
 from app.engines.anchors.choosing import anchor_of
 from app.engines.sinks.choosing import sink_of
+from app.services.access.directory import Directory
 from app.services.access.shared_rates import TIMEOUT_S, SharedRates, recorded
 from app.services.audit.audit import AuditService
 from app.services.catalog.description_files import DescriptionFiles
 from app.services.invoke.remote_middlewares import RemoteMiddlewares
 from app.services.servers.tenant_upstreams import UpstreamRules
 from app.settings import ConfigurationError, Settings
+from app.store.access.directory import find_key_place
 from app.store.database import Database
-from app.store.dialects import Patience
+from app.store.dialects import Patience, address_of
+from app.store.failures import StatementRefusedError
 from app.store.vault.mark_files import MarkFolder, MarkStore
 from app.upstream.connection import AggregatorOptions, Connection
 
@@ -31,6 +36,8 @@ _SINK_EXTRAS: Final = {
 }
 """What a sink is and which extra it needs, by the package that is missing without it."""
 
+log = logging.getLogger("sluice.start")
+
 
 @asynccontextmanager
 async def checked_database(settings: Settings) -> AsyncIterator[Database]:
@@ -40,12 +47,49 @@ async def checked_database(settings: Settings) -> AsyncIterator[Database]:
         yield database
 
 
+@asynccontextmanager
+async def shard_directory(settings: Settings) -> AsyncIterator[Directory | None]:
+    """Open the directory of the shards for a while; None where this database is the only one.
+
+    A directory that does not answer stops no shard: only who makes tenants and keys needs it.
+    """
+    section = settings.directory
+    if section.url is None or section.shard is None:
+        yield None
+        return
+    url = section.url.get_secret_value()
+    if address_of(url) == address_of(settings.database.owner_url):
+        raise ConfigurationError(
+            ["SLUICE_DIRECTORY__URL names the database of this shard: give the directory one of its own."]
+        )
+    async with Database(url, pool_size=2, patience=_patience(settings)) as database:
+        try:
+            await database.check(production=settings.environment == "production")
+            async with database.system_transaction(write=False) as tx:
+                await find_key_place(tx, "")
+        except StatementRefusedError:
+            # Shards are upgraded one after the other, so its schema may be another release's.
+            raise ConfigurationError(
+                ["SLUICE_DIRECTORY__URL has no tables of a directory: run `sluice db upgrade` there first."]
+            ) from None
+        except StoreUnavailableError:
+            log.warning("the directory of the shards does not answer: no tenant and no key can be made")
+        yield Directory(database, section.shard)
+
+
+def _patience(settings: Settings) -> Patience:
+    section = settings.database
+    return Patience(section.connect_timeout_s, section.statement_timeout_s, section.pool_timeout_s)
+
+
 def _database(settings: Settings) -> Database:
     section = settings.database
-    patience = Patience(section.connect_timeout_s, section.statement_timeout_s, section.pool_timeout_s)
     direct = section.direct_url.get_secret_value() if section.direct_url is not None else None
     return Database(
-        section.url.get_secret_value(), pool_size=section.pool_size, patience=patience, direct_url=direct
+        section.url.get_secret_value(),
+        pool_size=section.pool_size,
+        patience=_patience(settings),
+        direct_url=direct,
     )
 
 

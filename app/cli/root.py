@@ -13,6 +13,7 @@ from app.cli import (
     concerns,
     config,
     db,
+    directory,
     documents,
     groups,
     invoke,
@@ -76,6 +77,7 @@ def build() -> typer.Typer:
     root.command("status", epilog=status.EPILOG)(status.status)
     root.command("config", epilog=config.EPILOG)(config.config)
     root.add_typer(db.commands, name="db")
+    root.add_typer(directory.commands, name="directory")
     root.add_typer(keys.commands, name="keys")
     root.add_typer(tenants.commands, name="tenants")
     root.add_typer(subjects.commands, name="subjects")

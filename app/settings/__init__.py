@@ -29,7 +29,7 @@ from pydantic_settings import (
 )
 
 from app.core.catalog.servers import MCPServerSettings
-from app.settings.databases import DatabaseSettings
+from app.settings.databases import DatabaseSettings, DirectorySettings
 from app.settings.documents import DocumentsSettings
 from app.settings.engines import EnginesSettings, RemoteEngine
 from app.settings.sections import (
@@ -55,6 +55,7 @@ __all__ = [
     "ConfigurationError",
     "DatabaseSettings",
     "DetectionSettings",
+    "DirectorySettings",
     "DocumentsSettings",
     "EnginesSettings",
     "GroundingSettings",
@@ -117,6 +118,7 @@ class Settings(BaseSettings):
     )
     http: HttpSettings = HttpSettings()
     database: DatabaseSettings = DatabaseSettings()
+    directory: DirectorySettings = DirectorySettings()
     auth: AuthSettings = AuthSettings()
     keys: KeysSettings = KeysSettings()
     vault: VaultSettings = VaultSettings()
@@ -188,6 +190,8 @@ class Settings(BaseSettings):
         if self.database.sqlite_file is not None and len(self.database.addresses) > 1:
             further = " and ".join(list(self.database.addresses)[1:])
             yield f"Only PostgreSQL has {further}: unset it, or set SLUICE_DATABASE__URL=postgresql://…"
+        if (self.directory.url is None) != (self.directory.shard is None):
+            yield "SLUICE_DIRECTORY__URL and SLUICE_DIRECTORY__SHARD belong together: set both, or neither."
         if self.vault.mark_folder is not None and not self.vault.mark_folder.is_dir():
             yield f"SLUICE_VAULT__MARK names {self.vault.mark}, which is no folder: mount or make it."
         if self.environment == "development" and not is_loopback(self.http.host):
@@ -202,7 +206,12 @@ class Settings(BaseSettings):
             yield "SLUICE_KEYS__RING contains a sample key: each must be the base64 of 32 random bytes."
         if self.documents.url is not None and not self.documents.verify:
             yield "Production checks certificates: remove SLUICE_DOCUMENTS__VERIFY=false (__CA_FILE helps)."
-        for name, url in self.database.addresses.items():
+        directory = (
+            {}
+            if self.directory.url is None
+            else {"SLUICE_DIRECTORY__URL": self.directory.url.get_secret_value()}
+        )
+        for name, url in {**self.database.addresses, **directory}.items():
             password = unquote(urlsplit(url).password or "").lower()
             if password in _SAMPLE_PASSWORDS or any(word in password for word in _SAMPLE_WORDS):
                 yield f"{name} has a sample password: choose a random one."

@@ -108,6 +108,29 @@ class DatabaseSettings(Section):
         return f"PostgreSQL database {place}"
 
 
+class DirectorySettings(Section):
+    """The directory of shards, where tenants live in several databases; docs/scale.md."""
+
+    url: SecretStr | None = Field(
+        default=None,
+        description="`postgresql://user:password@host/name`: a database of its own, which says for all shards which of "
+        "them has a tenant or a key. Only who makes tenants and keys waits for it.",
+    )
+    shard: str | None = Field(
+        default=None,
+        pattern=r"^[a-z0-9][a-z0-9-]{0,62}$",
+        description="Name of this shard in the directory; every process that serves this database has the same.",
+    )
+
+    @field_validator("url")
+    @classmethod
+    def is_postgresql(cls, url: SecretStr | None) -> SecretStr | None:
+        """Refuse a URL of another database, without repeating it."""
+        if url is not None and not _is_postgresql(url):
+            raise ValueError("the directory must be postgresql://…")
+        return url
+
+
 def _engine_of(url: SecretStr) -> str:
     return url.get_secret_value().partition("://")[0].partition("+")[0]
 

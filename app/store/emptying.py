@@ -11,6 +11,8 @@ KEPT = frozenset(
         *("audit_event", "log_leaf", "log_head", "log_entry", "log_writer"),
         *("erasure", "erasure_job"),
         *("log_count", "log_counted"),
+        # A name stays taken, and a key that is gone has no other place.
+        *("directory_key", "directory_tenant"),
         # These say what indexes on other servers hold: the job that removes it there removes the rows.
         *("indexed_document", "indexed_part"),
     }

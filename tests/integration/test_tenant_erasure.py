@@ -41,6 +41,8 @@ STAY = {
     "log_writer",
     "log_count",
     "log_counted",
+    "directory_key",
+    "directory_tenant",
 }
 """Tables that may still name an erased tenant: its record, the proof of it, and receipts."""
 

@@ -34,6 +34,7 @@ from app.services.access.credentials import (
     checked_expiry,
     checked_name,
 )
+from app.services.access.directory import Directory
 from app.services.audit.audit import AuditService
 from app.store.access.access import (
     KeyInfo,
@@ -89,13 +90,17 @@ class Authority:
 
 @dataclass(frozen=True, slots=True)
 class AccessService:
-    """Administers API keys; ``authenticator`` is told at once what has changed."""
+    """Administers API keys; ``authenticator`` is told at once what has changed.
+
+    ``directory`` is asked for ids where this database is one of several shards.
+    """
 
     database: Database
     audit: AuditService
     authenticator: Authenticator
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     authority: Authority = field(default_factory=Authority)
+    directory: Directory | None = None
 
     async def create_key(
         self,
@@ -130,12 +135,13 @@ class AccessService:
                 created_by=caller.key_id,
                 expires=checked_expiry(expires, moment),
             )
+            drawn = await self.directory.draw_key(target) if self.directory is not None else None
             async with self._writing(caller, target) as tx:
                 if await find_tenant(tx, target) is None:
                     raise _no_tenant()
                 exempt = self.authority.is_exempt(caller)
                 after = await custody.held_back(tx, info, caller, moment, exempt=exempt)
-                new_key = await self.store_key(tx, after)
+                new_key = await self.store_key(tx, after, drawn)
                 details = {**grant_details(new_key.info), **custody.details_of(after, exempt=exempt)}
                 events = self.events_of(caller, "key.create", target, request, details)
                 await self.audit.record_with(tx, *events)
@@ -250,10 +256,10 @@ class AccessService:
                     tx, *self.events_of(actor, "key.settle", info.tenant, None, details)
                 )
 
-    async def store_key(self, tx: Transaction, info: KeyInfo) -> NewKey:
-        """Store a new key under an unused id."""
-        for _ in range(_ID_DRAWS):
-            key = ApiKey.generate()
+    async def store_key(self, tx: Transaction, info: KeyInfo, drawn: ApiKey | None = None) -> NewKey:
+        """Store a new key under an unused id; ``drawn`` has one that the directory keeps for it."""
+        for _ in range(_ID_DRAWS if drawn is None else 1):
+            key = drawn or ApiKey.generate()
             named = replace(info, id=key.id)
             if await add_key(tx, StoredKey(named, key.digest)):
                 return NewKey(key, named)

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Final, Literal
 
 from app.core.access import DEFAULT_TENANT, FIRST_START, SYSTEM_TENANT, ApiKey, Caller, Role, check_union
-from app.core.errors import ConflictError, InvalidArgumentsError
+from app.core.errors import ConflictError, InvalidArgumentsError, StoreUnavailableError
 from app.services.access.access import AccessService, grant_details
 from app.services.access.custody import details_of
 from app.store.access.access import KeyInfo, StoredKey, add_key, count_keys, find_key, list_keys_made_by
@@ -41,7 +41,25 @@ async def bootstrap(access: AccessService, given_key: str | None, environment: E
         raise InvalidArgumentsError(
             "SLUICE_AUTH__BOOTSTRAP_KEY must be slc_<8 lower-case hex digits>_<43 characters of base64url>."
         )
-    return await access.database.retried(lambda: _attempt(access, supplied, environment))
+    if supplied is not None:
+        await _claim(access, supplied)
+    generated = await access.database.retried(lambda: _attempt(access, supplied, environment))
+    if generated is not None:
+        await _claim(access, generated)
+    return generated
+
+
+async def _claim(access: AccessService, key: ApiKey) -> None:
+    """Tell the directory where the first key is; while it is away, a service starts all the same."""
+    if access.directory is None:
+        return
+    try:
+        holder = await access.directory.claim_key(key.id, DEFAULT_TENANT)
+    except StoreUnavailableError:
+        log.warning("The directory does not answer, so it may not know the first key, %s, yet.", key.id)
+        return
+    if holder != access.directory.shard:
+        raise ConflictError(f"The shard {holder} has a key with the id {key.id}: generate a new first key.")
 
 
 async def _attempt(access: AccessService, supplied: ApiKey | None, environment: Environment) -> ApiKey | None:

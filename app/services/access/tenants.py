@@ -25,6 +25,10 @@ class TenantService:
         async with audit.refusals(caller, "tenant.create", request):
             self.check(caller)
             tenant = Tenant(check_tenant(name), self.access.now(), caller.key_id)
+            if (directory := self.access.directory) is not None:
+                holder = await directory.claim_tenant(tenant.name)
+                if holder != directory.shard:
+                    raise ConflictError("A tenant of that name exists.", details={"pointer": "/name"})
             async with self.access.database.system_transaction() as tx:
                 if not await add_tenant(tx, tenant):
                     raise ConflictError("A tenant of that name exists.", details={"pointer": "/name"})
