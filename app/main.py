@@ -26,7 +26,8 @@ from app.edge.guard import Drain, EdgeGuard, GuardedApp
 from app.edge.health import Readiness, in_turn
 from app.edge.lifespan_state import SERVED, Served
 from app.edge.limits import DeclaredLimits, EdgeLimits
-from app.edge.observability import Metrics, configure_logging
+from app.edge.logs import configure_logging
+from app.edge.observability import Metrics
 from app.edge.tracing import tracer_to
 from app.places_wiring import mark_store
 from app.protocol.methods.aggregated import AggregatedPrimitives

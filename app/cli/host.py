@@ -9,7 +9,7 @@ from app.assembly import Services, opened
 from app.cli.terminal import fail, note
 from app.core.access import COMMAND_LINE, DEFAULT_TENANT, SYSTEM_TENANT, Caller, Role
 from app.core.errors import NotFoundError
-from app.edge.observability import configure_logging
+from app.edge.logs import configure_logging
 from app.services.access.bootstrap import bootstrap
 from app.settings import Settings, load
 from app.store import migrate

@@ -47,7 +47,7 @@ def status(
     """Show at a glance what runs where, what is wrong and what is off. It changes nothing and shows no content."""
     from app.cli.status_findings import findings_of
     from app.cli.status_service import ask_service, own_url
-    from app.edge.observability import configure_logging
+    from app.edge.logs import configure_logging
     from app.settings import load
 
     settings = load()

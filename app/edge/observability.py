@@ -2,14 +2,13 @@
 
 import asyncio
 import json
-import logging
 import sys
 import traceback
 from collections.abc import AsyncIterator, Callable, Mapping, MutableMapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final, Literal, TextIO
+from typing import Any, Final
 
 import structlog
 from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -22,9 +21,6 @@ from app.edge.worker_metrics import shared_folder, summed
 UNMATCHED: Final = "unmatched"
 _METHODS: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
-_LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
-_OWN_LOGGERS: Final = ("app", "sluice", "uvicorn.error", "alembic")
-"""Loggers whose messages are known to hold no content; of all others only the place is logged."""
 _FRAMES: Final = 12
 _ROUTINE: Final = frozenset({"/livez", "/readyz", "/metrics"})
 """Asked every few seconds by machines: logged at the level debug unless something is wrong."""
@@ -308,64 +304,16 @@ def log_bug(logger: Any, error: BaseException, request_id: str) -> None:
     logger.error("bug", request_id=request_id, exception=type(error).__qualname__, where=places(error))
 
 
-def configure_logging(
-    level: Literal["debug", "info", "warning", "error"] = "info",
-    style: Literal["console", "json"] = "json",
-    stream: TextIO | None = None,
-) -> None:
-    """Send all logs, the libraries' too, to ``stream`` (default: standard error), one line each."""
-    renderer: Any = _json_line
-    if style == "console":
-        renderer = structlog.dev.ConsoleRenderer(colors=(stream or sys.stderr).isatty())
-    structlog.configure(
-        processors=[_completed, renderer],
-        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
-        logger_factory=structlog.WriteLoggerFactory(stream or sys.stderr),
-        cache_logger_on_first_use=False,
-    )
-    root = logging.getLogger()
-    root.handlers = [_LibraryHandler()]
-    root.setLevel(max(_LEVELS[level], logging.INFO))
-    for name in ("uvicorn", "uvicorn.error"):
-        logging.getLogger(name).handlers = []
-        logging.getLogger(name).propagate = True
-    # The access log is ours: uvicorn's prints the raw path and query.
-    logging.getLogger("uvicorn.access").handlers = []
-    logging.getLogger("uvicorn.access").propagate = False
-
-
-_TOLD: Final = ("error", "where", "pid", "threads")
-"""What our own records tell beside their text: types, places and numbers."""
-
-
-class _LibraryHandler(logging.Handler):
-    """Pass records of the standard library's logging on, without what may hold content."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        own = record.name.startswith(_OWN_LOGGERS)
-        if not own and record.levelno < logging.WARNING:
-            return
-        fields: dict[str, Any] = {"logger": record.name}
-        if own:
-            fields |= {name: vars(record)[name] for name in _TOLD if name in vars(record)}
-        else:
-            fields["where"] = [f"{record.filename}:{record.lineno}:{record.funcName}"]
-        if record.exc_info and record.exc_info[1] is not None:
-            fields["exception"] = type(record.exc_info[1]).__qualname__
-            fields["where"] = places(record.exc_info[1])
-        event = record.getMessage().strip() if own else "a library reports"
-        structlog.get_logger().log(record.levelno, event, **fields)
-
-
-def _json_line(
+def json_line(
     logger: Any,  # noqa: ARG001 - structlog's signature
     method: str,  # noqa: ARG001 - as above
     event: MutableMapping[str, Any],
 ) -> str:
+    """Return the last form of an event: one line of JSON."""
     return _JSON_LINE.encode(event)
 
 
-def _completed(
+def completed(
     logger: Any,
     method: str,
     event: MutableMapping[str, Any],

@@ -421,7 +421,7 @@ def test_a_running_service_keeps_its_anchors_and_sinks_and_warns_of_those_that_f
     monkeypatch.setenv("SLUICE_KEYS__FILE", str(tmp_path / "keyring.json"))
     monkeypatch.setenv("SLUICE_AUDIT__SINKS", ",".join(sinks))
     # In this process, so that what is late is late here, too; how a command logs would outlive the test.
-    for module in ("app.cli.host", "app.edge.observability"):
+    for module in ("app.cli.host", "app.edge.logs"):
         monkeypatch.setattr(f"{module}.configure_logging", lambda *_: None)
     assert run(["audit", "sinks", "--json"]) == FAILED
     kept_up, late = map(json.loads, capsys.readouterr().out.splitlines())

@@ -146,7 +146,7 @@ def test_the_commands_archive_delete_find_and_prove(
     monkeypatch.setenv("SLUICE_DATABASE__URL", url)
     monkeypatch.setenv("SLUICE_KEYS__RING", f"1:{key}")
     monkeypatch.setenv("SLUICE_AUDIT__ARCHIVE", str(place))
-    for module in ("app.cli.host", "app.edge.observability"):
+    for module in ("app.cli.host", "app.edge.logs"):
         monkeypatch.setattr(f"{module}.configure_logging", lambda *_: None)
 
     def said(*arguments: str, code: int = OK) -> tuple[list[str], str]:

@@ -20,7 +20,8 @@ from starlette.responses import Response
 
 from app.api.errors import install_error_handlers
 from app.edge.guard import EdgeGuard
-from app.edge.observability import Metrics, configure_logging
+from app.edge.logs import configure_logging
+from app.edge.observability import Metrics
 from app.edge.tracing import Tracer, tracer_to
 
 
