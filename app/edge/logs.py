@@ -21,11 +21,11 @@ def configure_logging(
     stream: TextIO | None = None,
 ) -> None:
     """Send all logs, the libraries' too, to ``stream`` (default: standard error), one line each."""
-    renderer: Any = json_line
+    processors: list[Any] = [json_line]
     if style == "console":
-        renderer = structlog.dev.ConsoleRenderer(colors=(stream or sys.stderr).isatty())
+        processors = [completed, structlog.dev.ConsoleRenderer(colors=(stream or sys.stderr).isatty())]
     structlog.configure(
-        processors=[completed, renderer],
+        processors=processors,
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
         logger_factory=structlog.WriteLoggerFactory(stream or sys.stderr),
         cache_logger_on_first_use=False,

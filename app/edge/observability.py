@@ -27,7 +27,10 @@ _ROUTINE: Final = frozenset({"/livez", "/readyz", "/metrics"})
 _FIRST_ERROR: Final = 400
 _OPTIONAL_FIELDS: Final = ("client_request_id", "error_code", "tenant", "key_id", "middleware")
 _FINISHED: Final = "finished"
+_ONLY_FINISHED: Final = 2
+"""Fields of an event that says no more than that a request is finished: its name, and the request."""
 _JSON_LINE: Final = json.JSONEncoder(default=repr)
+_quoted: Final = json.encoder.encode_basestring_ascii
 _REFRESHED_S: Final = 5.0
 _SERVER_STATES: Final = ("connecting", "ready", "failed")
 
@@ -304,13 +307,34 @@ def log_bug(logger: Any, error: BaseException, request_id: str) -> None:
     logger.error("bug", request_id=request_id, exception=type(error).__qualname__, where=places(error))
 
 
-def json_line(
-    logger: Any,  # noqa: ARG001 - structlog's signature
-    method: str,  # noqa: ARG001 - as above
-    event: MutableMapping[str, Any],
-) -> str:
-    """Return the last form of an event: one line of JSON."""
-    return _JSON_LINE.encode(event)
+def json_line(logger: Any, method: str, event: MutableMapping[str, Any]) -> str:
+    """Return an event, completed, as one line of JSON."""
+    finished: FinishedRequest | None = event.get(_FINISHED)
+    if finished is not None and len(event) == _ONLY_FINISHED:
+        return _request_line(finished, event["event"], method)
+    return _JSON_LINE.encode(completed(logger, method, event))
+
+
+def _request_line(finished: FinishedRequest, event: str, level: str) -> str:
+    """Return the line of a finished request, of which there is one for each: the encoder takes far longer."""
+    method = finished.method if finished.method in _METHODS else "other"
+    optional = "".join(
+        [
+            f', "{name}": {_quoted(value)}'
+            for name in _OPTIONAL_FIELDS
+            if (value := getattr(finished, name)) is not None
+        ]
+    )
+    return (
+        f'{{"method": "{method}", "route": {_quoted(finished.route)}, "status": {finished.status:d}, '
+        f'"duration_ms": {round(finished.seconds * 1000, 2)!r}, "bytes_in": {finished.bytes_in:d}, '
+        f'"bytes_out": {finished.bytes_out:d}, "request_id": {_quoted(finished.request_id)}{optional}, '
+        f'"event": {_quoted(event)}, "level": "{level}", "timestamp": "{_timestamp()}"}}'
+    )
+
+
+def _timestamp() -> str:
+    return f"{datetime.now(UTC).replace(tzinfo=None).isoformat()}Z"
 
 
 def completed(
@@ -323,7 +347,7 @@ def completed(
     if finished is not None:
         event = {**_fields_of(finished), **event}
     event = structlog.processors.add_log_level(logger, method, event)
-    event["timestamp"] = f"{datetime.now(UTC).replace(tzinfo=None).isoformat()}Z"
+    event["timestamp"] = _timestamp()
     problem = event.pop("exc_info", None)
     error = sys.exc_info()[1] if problem is True else problem
     if isinstance(error, BaseException):

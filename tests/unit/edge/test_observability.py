@@ -6,6 +6,7 @@ import logging
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -21,22 +22,28 @@ from starlette.responses import Response
 from app.api.errors import install_error_handlers
 from app.edge.guard import EdgeGuard
 from app.edge.logs import configure_logging
-from app.edge.observability import Metrics
+from app.edge.observability import FinishedRequest, Metrics, log_request
 from app.edge.tracing import Tracer, tracer_to
 
 
 @pytest.fixture
-def lines(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Give the parsed JSON log lines so far; put the logging of the test run back afterwards."""
+def written(monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
+    """Give what is logged as it is written; put the logging of the test run back afterwards."""
     root = logging.getLogger()
     before = (list(root.handlers), root.level)
     stream = io.StringIO()
     # Any uvicorn that this process ran before may have set a level of its own.
     monkeypatch.setattr(logging.getLogger("uvicorn.error"), "level", logging.NOTSET)
     configure_logging("info", "json", stream)
-    yield lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
+    yield stream
     structlog.reset_defaults()
     root.handlers, root.level = before
+
+
+@pytest.fixture
+def lines(written: io.StringIO) -> Any:
+    """Give the parsed JSON log lines so far."""
+    return lambda: [json.loads(line) for line in written.getvalue().splitlines()]
 
 
 def make_app() -> FastAPI:
@@ -69,6 +76,37 @@ async def test_a_request_is_one_line_with_its_template_and_no_path(lines: Any) -
     assert line["status"] == 200
     assert line["duration_ms"] >= 0
     assert "Jane-Canary" not in json.dumps(line)
+
+
+@pytest.mark.parametrize("text", [None, "", 'a"b\\', "line\nbreak\u2028", "Zoë 😀 \ud800", "\0\x7f", "{}"])
+@pytest.mark.parametrize("method", ["POST", "get", 'M"'])
+def test_the_line_of_a_request_is_what_the_encoder_makes_of_its_fields(
+    written: io.StringIO, text: str | None, method: str
+) -> None:
+    for seconds in (0.0, 0.000004, 0.0123456, 7, 12345.6789):
+        finished = FinishedRequest(
+            method=method,
+            route=text or "unmatched",
+            status=207,
+            seconds=seconds,
+            bytes_in=10**12,
+            bytes_out=0,
+            request_id=text or "id",
+            client_request_id=text,
+            error_code=text,
+            tenant=text,
+            middleware=text,
+        )
+        log_request(structlog.get_logger(), finished)
+        # What is bound to a logger is said, too: this line comes from the encoder.
+        log_request(structlog.get_logger().bind(beside="x"), finished)
+        direct, encoded = written.getvalue().split("\n")[-3:-1]
+        said, expected = json.loads(direct), json.loads(encoded)
+        assert direct == json.dumps(said)
+        assert expected.pop("beside") == "x"
+        for moment in (said.pop("timestamp"), expected.pop("timestamp")):
+            assert datetime.fromisoformat(moment).utcoffset() == timedelta(0)
+        assert [*said.items()] == [*expected.items()]
 
 
 async def test_a_bug_is_logged_by_type_and_place(lines: Any) -> None:
