@@ -15,6 +15,7 @@ from app.core.access import Caller, Role
 from app.core.audit import ALTERED_ACTION, GAP_ACTION, OUTCOME_OK, AuditEvent
 from app.core.errors import AuditUnavailableError, ConflictError, StoreUnavailableError
 from app.services.audit.canonical import payload
+from app.services.audit.counts import AuditCounts
 from app.services.audit.findings import Verification
 from app.services.audit.sealer import LogSealer
 from app.services.audit.verification import LogVerifier
@@ -276,3 +277,21 @@ async def test_a_log_that_grows_while_it_is_verified_holds(replica: Replica, cal
         await growing
     assert [result.findings for result in results] == [[]] * 8
     assert results[-1].events > results[0].events
+
+
+async def test_what_is_sealed_behind_the_heads_that_were_read_is_no_finding(
+    replica: Replica, caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await record(replica, caller, 2)
+    await seal_all(replica.audit)
+    verify_heads = LogVerifier._verify_heads
+
+    async def growing(verifier: LogVerifier, *arguments: Any) -> Any:
+        await record(replica, caller, 3)
+        await seal_all(replica.audit)
+        await AuditCounts(replica.audit).count()
+        return await verify_heads(verifier, *arguments)
+
+    monkeypatch.setattr(LogVerifier, "_verify_heads", growing)
+    result = await verify(replica, caller)
+    assert (result.findings, result.events) == ([], 2)

@@ -166,6 +166,11 @@ class TenantComparison:
         self._absent: list[Run] = []
         self._counts: Counter[tuple[str, ...]] = Counter()
 
+    @property
+    def is_incomplete(self) -> bool:
+        """Return whether no event stands at some position."""
+        return bool(self._absent)
+
     def take(self, part: ComparedPart) -> None:
         """Take in the next part."""
         self._result.events += part.events

@@ -17,6 +17,7 @@ from app.core.errors import NotFoundError
 from app.core.transparency.hashing import leaf_hash
 from app.core.transparency.notes import Checkpoint, Note, NoteError, VerifierKey
 from app.core.transparency.replay import Replay
+from app.core.transparency.runs import PositionRuns
 from app.core.transparency.tiles import TilePlace
 from app.engines.signing import checker
 from app.services.audit.audit import AuditService
@@ -34,10 +35,10 @@ from app.store.audit.log import (
     Head,
     Progress,
     SignedCheckpoint,
-    last_leaves,
     list_checkpoints,
     list_entries,
     list_heads,
+    list_leaves_behind,
     read_progress,
 )
 from app.store.audit.raw_rows import list_loose, list_recorded_tenants, page_of_record
@@ -214,25 +215,27 @@ class LogVerifier:
         result.findings += tree.findings
         for part in compared:
             comparison.take(part)
-        async with self._reading() as tx:
-            behind = await last_leaves(tx, tenant, _PAGE)
-            end = await _size_now(tx, tenant)
-        for leaf in behind:
-            if type(leaf.position) is not int or leaf.position >= end:
-                result.add("inserted", tenant, f"event {leaf.event}", "It stands behind the end of the log.")
-        await self._look_beside(result, tenant, job.progress)
-        # Read last: what was deleted meanwhile had its statement before.
-        async with self._reading() as tx:
-            pruned = await pruned_positions(tx, self.audit, tenant)
+        await self._look_beside(result, head, job.progress)
+        pruned, size = PositionRuns(), head.size
+        if comparison.is_incomplete:
+            # Read last: what was deleted meanwhile had its statement before.
+            async with self._reading() as tx:
+                pruned = await pruned_positions(tx, self.audit, tenant)
+        if counts.counted > size:
+            async with self._reading() as tx:
+                size = await _size_now(tx, tenant)
         comparison.finish(unsealed, pruned)
-        comparison.check_counts(counts, end)
+        comparison.check_counts(counts, size)
         result.tenants += head.size > 0
 
-    async def _look_beside(self, result: Verification, tenant: str, progress: Progress) -> None:
-        """Look at the events of a tenant that are not in its log, a page in each transaction."""
+    async def _look_beside(self, result: Verification, head: Head, progress: Progress) -> None:
+        """Look behind the end of a tenant's log, and at its events that are not in it, a page in each transaction."""
+        tenant = head.tenant
         loose, first = LooseEvents(self.audit.keys, result, tenant), None
         while True:
             async with self._reading() as tx:
+                if first is None:
+                    await _look_behind(tx, result, head)
                 page = await page_of_record(tx, tenant, first, _LOOKED_AT)
                 rows = await list_loose(tx, tenant, page, progress) if page and page.loose else ()
             loose.take(rows, first)
@@ -277,6 +280,16 @@ class _Job(NamedTuple):
     entries: int
     since: datetime | None
     progress: Progress
+
+
+async def _look_behind(tx: Transaction, result: Verification, head: Head) -> None:
+    """Name what stands behind the end of a tenant's log, which may have grown since ``head`` was read."""
+    behind = await list_leaves_behind(tx, head.tenant, head.size, _PAGE)
+    end = await _size_now(tx, head.tenant) if behind else head.size
+    for leaf in behind:
+        if type(leaf.position) is not int or leaf.position >= end:
+            meaning = "It stands behind the end of the log."
+            result.add("inserted", head.tenant, f"event {leaf.event}", meaning)
 
 
 async def _size_now(tx: Transaction, log: str) -> int:

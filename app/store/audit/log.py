@@ -304,9 +304,10 @@ async def list_leaves_of(
     return await _leaves(tx, _with_events(tenant).where(log_leaf.c.event.in_(events)))
 
 
-async def last_leaves(tx: AsyncConnection, tenant: str, limit: int) -> list[LogLeaf]:
-    """Return what stands at the highest positions, the last first."""
-    query = select(log_leaf).where(log_leaf.c.tenant == tenant).order_by(log_leaf.c.position.desc())
+async def list_leaves_behind(tx: AsyncConnection, tenant: str, size: int, limit: int) -> list[LogLeaf]:
+    """Return what stands behind the first ``size`` positions of a tenant's log, the last first."""
+    query = select(log_leaf).where(log_leaf.c.tenant == tenant, log_leaf.c.position >= size)
+    query = query.order_by(log_leaf.c.position.desc())
     return [LogLeaf(*row) for row in await tx.execute(query.limit(limit))]
 
 
