@@ -29,12 +29,12 @@ from pydantic_settings import (
 )
 
 from app.core.catalog.servers import MCPServerSettings
+from app.settings.auth import AuthSettings
 from app.settings.databases import DatabaseSettings, DirectorySettings
 from app.settings.documents import DocumentsSettings
 from app.settings.engines import EnginesSettings, RemoteEngine
 from app.settings.sections import (
     AuditSettings,
-    AuthSettings,
     DetectionSettings,
     GroundingSettings,
     HttpSettings,

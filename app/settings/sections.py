@@ -17,7 +17,7 @@ from pydantic import (
 )
 from pydantic_settings import NoDecode
 
-from app.core.access import DEFAULT_TENANT, KEY_PATTERN
+from app.core.access import DEFAULT_TENANT
 
 MIB = 1024 * 1024
 
@@ -125,28 +125,6 @@ class HttpSettings(Section):
         ge=0,
         description="Seconds that running requests have to finish after SIGTERM before they are aborted.",
     )
-
-
-class AuthSettings(Section):
-    """How callers authenticate."""
-
-    required: bool = Field(
-        default=True,
-        description="Require keys. If off, every caller is the development caller with all roles; never in production.",
-    )
-    bootstrap_key: SecretStr | None = Field(
-        default=None,
-        description="First API key, `slc_<8 hex digits>_<43 of base64url>`; without it, the first start in "
-        "development creates one and prints it once.",
-    )
-
-    @field_validator("bootstrap_key")
-    @classmethod
-    def well_formed(cls, key: SecretStr | None) -> SecretStr | None:
-        """Refuse a key of another format, without repeating it."""
-        if key is not None and not KEY_PATTERN.fullmatch(key.get_secret_value()):
-            raise ValueError("a key must have the form slc_<8 hex digits>_<43 characters of base64url>")
-        return key
 
 
 class KeysSettings(Section):
