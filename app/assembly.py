@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, Protocol
 
-from app.core.access import DEFAULT_TENANT, Caller, Role
 from app.core.contracts.engines import Engines
 from app.core.contracts.registry import Registry
 from app.core.events import Changed
@@ -30,6 +29,7 @@ from app.engines.pii.processes.pool import PoolDetector
 from app.engines.resilience import Observer, unobserved
 from app.engines.ring_file import RingFile
 from app.engines.secrets.scanner import RuleScanner
+from app.identity_wiring import authenticator
 from app.places_wiring import (
     anchors,
     archive,
@@ -43,7 +43,6 @@ from app.places_wiring import (
     upstream_rules,
 )
 from app.services.access.access import AccessService
-from app.services.access.credentials import Authenticator
 from app.services.access.policies import PolicyService, argument_check
 from app.services.access.sessions import SessionService
 from app.services.access.shared_rates import SharedRates
@@ -205,7 +204,8 @@ async def opened(
         outlets = Outlets.over(audit, anchors(settings), sinks(settings), archive(settings))
         retention = RetentionService(audit, now, archive=outlets.archive)
         access = AccessService(
-            *(database, audit, Authenticator(database, audit, _anonymous(settings))),
+            *(database, audit),
+            await stack.enter_async_context(authenticator(settings, database, audit, changes)),
             directory=await stack.enter_async_context(shard_directory(settings)),
         )
         chosen, encoder, embedder, tool_ranker = chosen_engines(settings, observe_engine, stack)
@@ -366,11 +366,6 @@ async def opened(
                 ],
             ),
         )
-
-
-def _anonymous(settings: Settings) -> Caller | None:
-    """Return the caller of every request where authentication is off, else None."""
-    return None if settings.auth.required else Caller(DEFAULT_TENANT, "anonymous", frozenset(Role))
 
 
 class _Follower(Protocol):

@@ -28,7 +28,9 @@ from app.edge.lifespan_state import SERVED, Served
 from app.edge.limits import DeclaredLimits, EdgeLimits
 from app.edge.logs import configure_logging
 from app.edge.observability import Metrics
+from app.edge.protected_resources import resource_routers
 from app.edge.tracing import tracer_to
+from app.identity_wiring import protected_resources
 from app.places_wiring import mark_store
 from app.protocol.methods.aggregated import AggregatedPrimitives
 from app.protocol.methods.interceptors import OLDEST_PROTOCOL
@@ -129,7 +131,10 @@ def create_app(
             invoke = OrdinaryRoute(routes, partial(FastAPI.__call__, service)) if ordinary else None
             yield {SERVED: Served(services.access.authenticator, mcp.app, invoke)}
 
-    routers = rest_routers(readiness, metrics if settings.telemetry.metrics else None)
+    routers = (
+        *rest_routers(readiness, metrics if settings.telemetry.metrics else None),
+        *resource_routers(protected_resources(settings)),
+    )
 
     def guarded(application: ASGIApp, own: Sequence[BaseRoute]) -> EdgeGuard:
         return EdgeGuard(
@@ -141,6 +146,7 @@ def create_app(
             tracer=tracer,
             rpc_codes={code: row.code for code, row in WIRE_ERRORS.items()},
             surfaces=SURFACES,
+            resources=protected_resources(settings),
             logger=structlog.get_logger("sluice").bind(),
         )
 

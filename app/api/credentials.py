@@ -1,5 +1,6 @@
-"""The key of Sluice in a request of a client that speaks another API, which may put it into one of several headers."""
+"""The key or token for Sluice in a request of another API's client, which may put it into one of several headers."""
 
+import re
 from typing import Final
 
 from app.core.access import KEY_PATTERN
@@ -7,15 +8,22 @@ from app.core.errors import InvalidRequestError
 from app.edge.surfaces import RawHeaders
 
 OWN_KEY: Final = b"x-sluice-key"
+_SIGNED: Final = re.compile(r"eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
+"""The shape of a token of an issuer; whether it is one of ours, the gate says."""
 _HEADERS: Final = frozenset({OWN_KEY, b"authorization", b"x-api-key", b"api-key"})
 
 
 def own_key(headers: RawHeaders) -> str | None:
-    """Return the key of Sluice among the credentials of a request; raise InvalidRequestError for several."""
-    keys = [key for name, key in _credentials(headers) if name == OWN_KEY or KEY_PATTERN.search(key)]
+    """Return the key of Sluice, or the token, among the credentials of a request.
+
+    A token counts where there is no key. Raises InvalidRequestError for several.
+    """
+    credentials = _credentials(headers)
+    keys = [key for name, key in credentials if name == OWN_KEY or KEY_PATTERN.search(key)]
+    keys = keys or [key for _, key in credentials if _SIGNED.fullmatch(key)]
     if len(keys) > 1:
         raise InvalidRequestError(
-            "The request has several keys of Sluice: send one, in Authorization, x-api-key or X-Sluice-Key."
+            "The request has several keys or tokens of Sluice: send one, in Authorization, x-api-key or X-Sluice-Key."
         )
     return keys[0] if keys else None
 

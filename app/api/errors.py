@@ -55,7 +55,7 @@ async def _on_service_error(request: Request, error: Exception) -> Response:
 
 def answer_of(error: ServiceError, facts: RequestFacts) -> Response:
     """Return the answer to a request that failed in its route, and note the failure."""
-    facts.error_code = error.code
+    facts.fail(error)
     log_cause(error, facts.request_id)
     return problem_response(error, facts.request_id)
 

@@ -60,7 +60,7 @@ class ProviderDoor:
             facts.error_code = error.code
             await answer.refuse(self.kind.error(error.code, error.message, status=error.status), {})
         except ServiceError as error:
-            facts.error_code = error.code
+            facts.fail(error)
             if isinstance(error, InternalError):
                 log_bug(structlog.get_logger("sluice"), error.__cause__ or error, facts.request_id)
             refused = self.kind.fault(error)
@@ -79,15 +79,17 @@ class ProviderDoor:
         facts.route = self.kind.prefix + operation.pattern
         services = cast("RouteServices", scope["app"].state.route_services)
         caller = facts.caller or await admitted(services, facts, own_key(scope["headers"]))
+        caller_key, query = foreign_key(scope["headers"]), _query(scope)
+        _check_tokens(services, caller_key, query)
         incoming = DoorRequest(
             kind=self.kind,
             operation=operation,
             method=scope["method"],
             headers=headers,
-            query=_query(scope),
+            query=query,
             body=facts.body or b"",
             value=facts.json,
-            caller_key=foreign_key(scope["headers"]),
+            caller_key=caller_key,
             scope=named.get(_SCOPE),
         )
         async with services.gateway.answered(caller, incoming, facts.info(math.inf)) as reply:
@@ -133,6 +135,17 @@ async def _gone(receive: Receive) -> None:
     """Return once the client has closed its connection."""
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+def _check_tokens(services: RouteServices, caller_key: str | None, query: Sequence[tuple[str, str]]) -> None:
+    """Refuse a token of ours where it would go to the provider, or has been seen by every proxy on the way."""
+    if caller_key is not None and services.authenticator.recognizes(caller_key):
+        raise InvalidRequestError(
+            "A token of an issuer of Sluice is never sent to a provider: send the provider's own key beside "
+            "X-Sluice-Key, or none."
+        )
+    if any(name == "access_token" or services.authenticator.recognizes(value) for name, value in query):
+        raise InvalidRequestError("A token stands in the address: send it in the header Authorization only.")
 
 
 def _query(scope: Scope) -> list[tuple[str, str]]:

@@ -4,7 +4,7 @@ import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
@@ -52,7 +52,8 @@ class Caller:
     """The authenticated party of one request; every service method takes it as its first argument.
 
     ``end_user`` is for whom it acts: the subject of a token, or the user whom a key with the role delegate names.
-    ``key_name`` is what people call the key, for records.
+    ``key_name`` is what people call the key, for records. Who comes with a token has a keyed digest of issuer and
+    subject as ``key_id``, the ``issuer``, and the ``grants`` of its rule: names that count where policies list keys.
     """
 
     tenant: str
@@ -60,6 +61,12 @@ class Caller:
     roles: frozenset[Role]
     end_user: str | None = field(default=None, repr=False)
     key_name: str | None = field(default=None, repr=False, compare=False)
+    grants: frozenset[str] = frozenset()
+    issuer: str | None = field(default=None, repr=False)
+
+    def is_listed(self, keys: Collection[str] | None) -> bool:
+        """Return whether a policy's list of keys names this caller; None names everybody."""
+        return keys is None or self.key_id in keys or not self.grants.isdisjoint(keys)
 
     def require(self, *roles: Role) -> None:
         """Raise ForbiddenError unless the caller has at least one of ``roles``."""

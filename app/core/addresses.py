@@ -1,7 +1,8 @@
 """What records say of a client's address: of which kind it is, and of which network, never the address itself."""
 
+from collections.abc import Collection
 from functools import lru_cache
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final, Literal
 
 AddressClass = Literal["loopback", "link-local", "private", "public"]
@@ -29,6 +30,17 @@ def network_of(address: str | None) -> str | None:
     """Return the network of an IP address as text: a /24 of version 4, a /48 of version 6."""
     peer = _parsed(address)
     return None if peer is None else str(ip_network((peer, _NETWORK_BITS[peer.version]), strict=False))
+
+
+def is_within(address: str | None, networks: Collection[IPv4Network | IPv6Network]) -> bool:
+    """Return whether an IP address is in one of the networks."""
+    try:
+        peer = ip_address(address or "")
+    except ValueError:
+        return False
+    if isinstance(peer, IPv6Address) and peer.ipv4_mapped is not None:
+        peer = peer.ipv4_mapped
+    return any(peer in network for network in networks)
 
 
 def _parsed(address: str | None) -> IPv4Address | IPv6Address | None:

@@ -1,11 +1,12 @@
 """What is known of one request: the guard begins the record, and whoever serves the request reads and completes it."""
 
 import re
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Collection, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from app.core.access import Caller
+from app.core.errors import ForbiddenError, ServiceError
 from app.core.ids import uuid7_text
 from app.core.request import RequestInfo, is_client_request_id
 
@@ -32,7 +33,7 @@ class RequestFacts:
     is there once the guard has checked the credential, ``body`` are the bytes that it read then, None where it read
     none; ``json`` is their value, ``bytes_in`` their number. ``route`` is the template of a path that the application
     does not match by itself. ``tenant``, ``key_id``, ``middleware`` and ``error_code``
-    are set by who finds them out.
+    are set by who finds them out; ``required`` are the roles of which the request needs one.
     """
 
     request_id: str
@@ -53,11 +54,18 @@ class RequestFacts:
     key_id: str | None = None
     middleware: str | None = None
     error_code: str | None = None
+    required: Collection[str] = ()
 
     def admit(self, caller: Caller) -> None:
         """Take note of who asks."""
         self.caller = caller
         self.tenant, self.key_id = caller.tenant, caller.key_id
+
+    def fail(self, error: ServiceError) -> None:
+        """Take note of why the request failed."""
+        self.error_code = error.code
+        if isinstance(error, ForbiddenError):
+            self.required = error.details.get("required", ())
 
     def forget_body(self) -> None:
         """Drop the body and its value: the server keeps this record until the connection brings another request."""

@@ -35,7 +35,8 @@ from app.edge.limits import (
 from app.edge.memory import FreedMemory
 from app.edge.observability import UNMATCHED, FinishedRequest, Metrics, log_bug, log_request
 from app.edge.problems import error_headers, internal_error, problem, status_of
-from app.edge.surfaces import ForeignSurface
+from app.edge.protected_resources import ProtectedResources
+from app.edge.surfaces import ForeignSurface, RawHeaders
 from app.edge.tracing import Tracer
 
 CLIENT_GONE: Final = 499
@@ -50,6 +51,7 @@ _SECURITY_HEADERS: Final = (
     (b"cache-control", b"no-store"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
 )
+_CHALLENGED: Final = frozenset({401, 403})
 _UNBUFFERED: Final = (b"x-accel-buffering", b"no")
 """Tells nginx to pass each event on as it comes, which it would keep where it compresses answers."""
 
@@ -79,7 +81,8 @@ class EdgeGuard:
 
     It begins the record of the request, see ``app.edge.facts``. ``routes`` are the limits that routes declare
     beside ``limits``, which hold for all. ``served`` holds where the state of a lifespan brings none of its own.
-    ``rpc_codes`` are the JSON-RPC codes of refusals under /mcp, ``surfaces`` the paths that speak another API.
+    ``rpc_codes`` are the JSON-RPC codes of refusals under /mcp, ``surfaces`` the paths that speak another API,
+    ``resources`` what clients that need a token are told.
     """
 
     app: ASGIApp
@@ -91,6 +94,7 @@ class EdgeGuard:
     tracer: Tracer | None = None
     rpc_codes: Mapping[str, int] = field(default_factory=dict)
     surfaces: Sequence[ForeignSurface] = ()
+    resources: ProtectedResources | None = None
     logger: Any = field(default_factory=lambda: structlog.get_logger("sluice"))
     bodies: Bodies = field(init=False)
     freed: FreedMemory = field(default_factory=FreedMemory)
@@ -129,7 +133,7 @@ class EdgeGuard:
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         facts = facts_of(scope)
-        answer = _Answer(send, facts, self.drain)
+        answer = _Answer(send, facts, self.drain, scope["headers"], self.resources)
         started = time.perf_counter()
         self.metrics.begin()
         self.drain.running += 1
@@ -209,6 +213,7 @@ class EdgeGuard:
         """Refuse who has no valid key, or no role for this route, before anything of the body is read."""
         try:
             needed = MCP_NEEDS if facts.is_mcp else self.routes.needs_of(scope["method"], facts.path)
+            facts.required = needed.roles if needed is not None else ()
             surface = self._surface_at(facts.path)
             key = headers.bearer if surface is None else surface.credential(scope["headers"])
             caller = await gate.authenticate(key, facts.address)
@@ -254,7 +259,7 @@ class EdgeGuard:
         rest: Receive | None = None,
     ) -> None:
         """Answer with the error; ``rest``: then take what the client still sends, lest it cannot read the answer."""
-        facts.error_code = error.code
+        facts.fail(error)
         if answer.started:
             return
         surface = self._surface_at(facts.path)
@@ -314,10 +319,18 @@ class GuardedApp(FastAPI):
 class _Answer:
     """Passes the answer on, adds the headers that every answer has, and remembers what logs want to know."""
 
-    __slots__ = ("_drain", "_ids", "_send", "bytes_out", "closing", "status")
+    __slots__ = ("_drain", "_facts", "_ids", "_resources", "_send", "_sent", "bytes_out", "closing", "status")
 
-    def __init__(self, send: Send, facts: RequestFacts, drain: Drain) -> None:
-        self._send = send
+    def __init__(
+        self,
+        send: Send,
+        facts: RequestFacts,
+        drain: Drain,
+        sent: RawHeaders,
+        resources: ProtectedResources | None,
+    ) -> None:
+        self._send, self._sent = send, sent
+        self._facts, self._resources = facts, resources
         self._ids = [(b"x-request-id", facts.request_id.encode())]
         if facts.client_request_id is not None:
             self._ids.append((b"x-client-request-id", facts.client_request_id.encode()))
@@ -334,6 +347,8 @@ class _Answer:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             headers = list(message.get("headers", ()))
+            if self._resources is not None and self.status in _CHALLENGED:
+                headers = self._resources.challenged(self.status, headers, self._facts, self._sent)
             present = {name.lower() for name, _ in headers}
             headers += [pair for pair in _SECURITY_HEADERS if pair[0] not in present]
             if _is_event_stream(headers):

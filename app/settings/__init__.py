@@ -196,6 +196,7 @@ class Settings(BaseSettings):
             yield f"SLUICE_VAULT__MARK names {self.vault.mark}, which is no folder: mount or make it."
         if self.environment == "development" and not is_loopback(self.http.host):
             yield "Development listens on loopback only: other addresses need SLUICE_ENVIRONMENT=production."
+        yield from self.auth.conflicts(self.environment)
 
     def _unfit_for_production(self) -> Iterator[str]:
         if not self.auth.required:

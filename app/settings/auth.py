@@ -1,9 +1,166 @@
-"""The settings of how callers authenticate."""
+"""The settings of how callers authenticate: keys, and issuers of tokens."""
 
-from pydantic import Field, SecretStr, field_validator
+import re
+from collections.abc import Iterator
+from ipaddress import ip_address, ip_network
+from typing import Annotated, Any, Literal, TypeVar
+from urllib.parse import urlsplit
 
-from app.core.access import KEY_PATTERN
-from app.settings.sections import Section
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic.alias_generators import to_camel
+
+from app.core.access import KEY_PATTERN, Role, check_tenant, check_union
+from app.core.errors import InvalidArgumentsError
+from app.core.identities import SCOPE_TEXT, MappingRule, TrustedIssuer
+from app.settings.sections import BaseUrl, Section
+
+Entry = TypeVar("Entry")
+_GRANT = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")
+_KEY_ID = re.compile(r"[0-9a-f]{8}|sub-.*")
+
+
+def _issuer_url(url: str) -> str:
+    """Refuse what is no address of an issuer, without repeating it."""
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError("an issuer's address must have the form https://host…")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise ValueError("an issuer's address must not have a user, password, query or fragment")
+    return url
+
+
+def _network(text: str) -> str:
+    """Refuse what is no network, in the words of `ipaddress`."""
+    ip_network(text)
+    return text
+
+
+def _grant(name: str) -> str:
+    """Refuse a name that a policy could not tell from the id of a key."""
+    if not _GRANT.fullmatch(name) or _KEY_ID.fullmatch(name):
+        raise ValueError(
+            "a grant is a name of lower-case letters, digits, dots, hyphens and underscores, unlike the id of a key"
+        )
+    return name
+
+
+def _scope(text: str) -> str:
+    """Refuse what could not stand in a challenge."""
+    if not SCOPE_TEXT.fullmatch(text):
+        raise ValueError("a scope has no space, quote or backslash")
+    return text
+
+
+def _filled(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    """Refuse an empty list."""
+    if not entries:
+        raise ValueError("this list has no entry")
+    return entries
+
+
+def _tenant(name: str) -> str:
+    """Refuse what is no name of a tenant."""
+    try:
+        return check_tenant(name)
+    except InvalidArgumentsError as error:
+        raise ValueError(error.message) from None
+
+
+IssuerUrl = Annotated[str, AfterValidator(_issuer_url)]
+ScopeText = Annotated[str, AfterValidator(_scope)]
+Algorithm = Literal[
+    "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"
+]
+Claim = Annotated[str, Field(min_length=1, max_length=500)]
+
+
+class _Listed(BaseModel):
+    """An entry of a list of the settings, with names as in JSON."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="forbid",
+        frozen=True,
+        hide_input_in_errors=True,
+        validate_by_alias=True,
+        validate_by_name=True,
+    )
+
+
+class RuleSettings(_Listed):
+    """Whom a token with certain claims makes a caller."""
+
+    when: Annotated[
+        dict[Claim, bool | Claim | Annotated[tuple[Claim, ...], Field(min_length=1)]], Field(min_length=1)
+    ]
+    tenant: Annotated[str, AfterValidator(_tenant)]
+    roles: Annotated[frozenset[Role], Field(min_length=1)]
+    grants: frozenset[Annotated[str, AfterValidator(_grant)]] = frozenset()
+    cidrs: tuple[Annotated[str, AfterValidator(_network)], ...] = ()
+
+    @field_validator("roles")
+    @classmethod
+    def fit_together(cls, roles: frozenset[Role]) -> frozenset[Role]:
+        """Refuse unions of roles that let one caller both configure and read."""
+        try:
+            check_union(roles)
+        except InvalidArgumentsError as error:
+            refused = " + ".join(error.details["refused"])
+            raise ValueError(f"one rule may not give {refused}") from None
+        return roles
+
+    @field_validator("when")
+    @classmethod
+    def names_scopes(cls, when: dict[str, Any]) -> dict[str, Any]:
+        """Refuse scopes that could not stand in a challenge."""
+        for name in {"scope", "scp"} & when.keys():
+            expected = when[name]
+            for text in (
+                (expected,) if isinstance(expected, str) else expected if expected is not True else ()
+            ):
+                _scope(text)
+        return when
+
+    def rule(self) -> MappingRule:
+        """Return the rule."""
+        return MappingRule(self.when, self.tenant, self.roles, self.grants, self.cidrs)
+
+
+class IssuerSettings(_Listed):
+    """An issuer of tokens, and what its tokens must be like."""
+
+    issuer: IssuerUrl
+    audience: Annotated[tuple[Claim, ...], AfterValidator(_filled)]
+    jwks_uri: IssuerUrl | None = None
+    rules: Annotated[tuple[RuleSettings, ...], AfterValidator(_filled)]
+    algorithms: Annotated[frozenset[Algorithm], Field(min_length=1)] = frozenset({"RS256", "ES256", "EdDSA"})
+    max_token_age: Annotated[int, Field(ge=1, le=86_400)] = 600
+    leeway: Annotated[int, Field(ge=0, le=120)] = 30
+    scopes: tuple[ScopeText, ...] = ()
+
+    def trusted(self) -> TrustedIssuer:
+        """Return the issuer."""
+        return TrustedIssuer(
+            issuer=self.issuer,
+            audience=frozenset(self.audience),
+            rules=tuple(rule.rule() for rule in self.rules),
+            jwks_uri=self.jwks_uri,
+            algorithms=frozenset(self.algorithms),
+            max_token_age_s=self.max_token_age,
+            leeway_s=self.leeway,
+            scopes=self.scopes,
+        )
+
+    @property
+    def is_plain(self) -> bool:
+        """Return whether anything of it is asked in plain http anywhere but on this machine."""
+        plain = [url for url in (self.issuer, self.jwks_uri) if url is not None and url.startswith("http:")]
+        return any(not _on_this_machine(urlsplit(url).hostname or "") for url in plain)
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Return whether all of it is asked by https."""
+        return all(url.startswith("https:") for url in (self.issuer, self.jwks_uri) if url is not None)
 
 
 class AuthSettings(Section):
@@ -18,6 +175,17 @@ class AuthSettings(Section):
         description="First API key, `slc_<8 hex digits>_<43 of base64url>`; without it, the first start in "
         "development creates one and prints it once.",
     )
+    issuers: tuple[IssuerSettings, ...] = Field(
+        default=(),
+        description="Issuers whose tokens are taken beside keys, in JSON or as `[[auth.issuers]]`: "
+        '`[{"issuer": "https://login.example.com", "audience": ["https://sluice.example.com/mcp"], "rules": '
+        '[{"when": {"groups": "llm-users"}, "tenant": "acme", "roles": ["invoker"]}]}]`; docs/identity.md.',
+    )
+    resource: BaseUrl | None = Field(
+        default=None,
+        description="Address at which clients reach this service, such as `https://sluice.example.com`, where no "
+        "audience of an issuer says it; clients that ask for tokens are told it.",
+    )
 
     @field_validator("bootstrap_key")
     @classmethod
@@ -26,3 +194,25 @@ class AuthSettings(Section):
         if key is not None and not KEY_PATTERN.fullmatch(key.get_secret_value()):
             raise ValueError("a key must have the form slc_<8 hex digits>_<43 characters of base64url>")
         return key
+
+    @field_validator("issuers")
+    @classmethod
+    def once(cls, issuers: tuple[IssuerSettings, ...]) -> tuple[IssuerSettings, ...]:
+        """Refuse an issuer that stands there twice: which of its rules come first would be unclear."""
+        if len({entry.issuer for entry in issuers}) < len(issuers):
+            raise ValueError("an issuer stands there twice; put its rules into one entry")
+        return issuers
+
+    def conflicts(self, environment: str) -> Iterator[str]:
+        """Yield what of the issuers is not safe."""
+        if any(entry.is_plain for entry in self.issuers):
+            yield "SLUICE_AUTH__ISSUERS names an address in plain http: only this machine is asked so, in development."
+        elif environment == "production" and not all(entry.is_encrypted for entry in self.issuers):
+            yield "SLUICE_AUTH__ISSUERS names an address in plain http: production needs https."
+
+
+def _on_this_machine(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -26,6 +26,7 @@ from app.settings import (
     TelemetrySettings,
     TrafficSettings,
 )
+from app.settings.auth import IssuerSettings
 from tests.detectors import shared_detectors
 from tests.factories import with_schema
 from tests.integration.loopback import serving
@@ -56,12 +57,13 @@ def running_service(
     anchors: Sequence[str] = (),
     sinks: Sequence[str] = (),
     shared_url: str | None = None,
+    issuers: Sequence[IssuerSettings] = (),
     **server: Any,
 ) -> Iterator[Service]:
     """Run the service with its files in ``directory``; ``warm`` waits for the detector.
 
     Without ``database_url`` the database is a SQLite file there. ``anchors`` get the checkpoints of its log,
-    ``sinks`` its events, ``shared_url`` is where rates are counted together.
+    ``sinks`` its events, ``shared_url`` is where rates are counted together, ``issuers`` those whose tokens it takes.
     """
     key = str(ApiKey.generate())
     settings = Settings(
@@ -70,7 +72,7 @@ def running_service(
             **{f"{name}_timeout_s": 30 for name in ("connect", "statement", "pool")},
         ),
         keys=KeysSettings(file=directory / "keyring.json"),
-        auth=AuthSettings(bootstrap_key=SecretStr(key)),
+        auth=AuthSettings(bootstrap_key=SecretStr(key), issuers=tuple(issuers)),
         detection=DetectionSettings(warm=warm),
         audit=AuditSettings(anchors=tuple(anchors), sinks=tuple(sinks)),
         traffic=TrafficSettings(shared_url=SecretStr(shared_url) if shared_url else None),

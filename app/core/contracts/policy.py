@@ -47,7 +47,9 @@ class Grant(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    keys: list[str] | None = Field(default=None, description="Ids of API keys; null: every key.")
+    keys: list[str] | None = Field(
+        default=None, description="Ids of API keys, or grants of mapping rules; null: every key."
+    )
     roles: list[Role] | None = Field(default=None, description="Callers with any of these; null: every role.")
     groups: list[str] = Field(
         default_factory=list, description="All members of these groups and of their subgroups."
@@ -133,13 +135,14 @@ class SecretPolicy(BaseModel):
         description="Callers with any of these roles; null: everybody who may restore; an empty list: nobody.",
     )
     keys: list[str] | None = Field(
-        default=None, description="Ids of the API keys for which secrets are restored; null: every key."
+        default=None,
+        description="Ids of the API keys, or grants of mapping rules, for which secrets are restored; null: every key.",
     )
 
     def restorable(self, handles: Iterable[Handle], caller: Caller) -> set[Handle]:
         """Return those of ``handles`` whose originals ``caller`` may have."""
         by_role = self.restorable_by is None or not caller.roles.isdisjoint(self.restorable_by)
-        if by_role and (self.keys is None or caller.key_id in self.keys):
+        if by_role and caller.is_listed(self.keys):
             return set(handles)
         return {handle for handle in handles if not is_secret(handle.label)}
 

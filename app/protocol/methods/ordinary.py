@@ -222,5 +222,6 @@ def _failure(call: _Call, exchange: Exchange, error: ServiceError) -> tuple[int,
         failure = unknown_name(error)
     elif isinstance(error, InternalError):
         failure = internal_error(error, request_id)
-    exchange.failure, exchange.facts.error_code = failure, failure.code
+    exchange.failure = failure
+    exchange.facts.fail(failure)
     return error_answer(as_mcp_error(failure, request_id), call.id, call.version)

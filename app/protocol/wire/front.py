@@ -156,7 +156,10 @@ class Front:
             failure = error
         except Exception as error:  # noqa: BLE001 - the last net before the wire
             failure = internal_error(error, turn.info.request_id)
-        turn.facts.error_code = failure.name if isinstance(failure, RefusedError) else failure.code
+        if isinstance(failure, RefusedError):
+            turn.facts.error_code = failure.name
+        else:
+            turn.facts.fail(failure)
         if turn.started:  # too late for another answer: the server closes the connection
             return
         if isinstance(failure, RefusedError):

@@ -151,7 +151,7 @@ class ErrorGuard:
         except Exception as error:  # noqa: BLE001 - the last net before the wire
             failure = internal_error(error, exchange.info.request_id)
         exchange.failure = failure
-        exchange.facts.error_code = failure.code
+        exchange.facts.fail(failure)
         raise as_mcp_error(failure, exchange.info.request_id)
 
     async def _cancellable(self, context: Context, exchange: Exchange, call_next: CallNext) -> HandlerResult:

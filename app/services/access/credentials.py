@@ -1,15 +1,17 @@
-"""Say who presents a key, and check the properties of a new one."""
+"""Say who presents a key or a token, and check the properties of a new one."""
 
 import asyncio
 import hmac
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Final
 
 from app.core.access import ApiKey, Caller, Role
+from app.core.addresses import is_within
 from app.core.errors import (
+    ForbiddenError,
     InvalidArgumentsError,
     InvalidRequestError,
     StoreUnavailableError,
@@ -18,6 +20,7 @@ from app.core.errors import (
 from app.core.events import Changed
 from app.core.request import RequestInfo
 from app.services.access.refused_credentials import Reason, RefusedCredentials
+from app.services.access.token_callers import CallerRefusedError, TokenCallers
 from app.services.audit.audit import AuditService
 from app.services.caching import ShortMemory
 from app.store.access.access import StoredKey, find_key_with_tenant
@@ -86,7 +89,7 @@ class KnownKey:
             not (current or (older and overlapping))
             or self.ended
             or (self.expires is not None and moment >= self.expires)
-            or not self._allows_address(address)
+            or (self.networks and not is_within(address, self.networks))
         ):
             return None
         if not current:
@@ -104,17 +107,6 @@ class KnownKey:
         if self.ended:
             return "ended"
         return "expired" if self.expires is not None and moment >= self.expires else "address"
-
-    def _allows_address(self, address: str | None) -> bool:
-        if not self.networks:
-            return True
-        try:
-            peer = ip_address(address or "")
-        except ValueError:
-            return False
-        if isinstance(peer, IPv6Address) and peer.ipv4_mapped is not None:
-            peer = peer.ipv4_mapped
-        return any(peer in network for network in self.networks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,17 +127,22 @@ class Authenticator:
     # Limits lookups, so that a flood of invented keys cannot take every connection of the pool.
     lookups: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MAX_LOOKUPS))
     refused: RefusedCredentials = field(default_factory=RefusedCredentials)
+    tokens: TokenCallers | None = None
+    """Who comes with a token of an issuer; None: only keys are taken."""
 
     async def authenticate(self, bearer: str | None, address: str | None) -> Caller:
-        """Return the caller that presents ``bearer`` (the key alone) from the IP address ``address``.
+        """Return the caller that presents ``bearer`` (the key or token alone) from the IP address ``address``.
 
         A key that is unknown, expired, revoked, of a disabled tenant or used from a wrong address is refused
-        with the same message.
+        with the same message; so is a token that is not valid here. Raises ForbiddenError for a valid token that no
+        rule maps, OverloadedError while an issuer has never said which keys it has.
         """
         if self.anonymous is not None:
             return self.anonymous
         key = ApiKey.parse(bearer) if bearer is not None else None
         if key is None:
+            if bearer and self.tokens is not None and self.tokens.reader.looks_signed(bearer):
+                return await self._token_caller(self.tokens, bearer, address)
             raise self._refusal("malformed" if bearer else "missing", address)
         known_key = self.memory.peek(key.id) or await self.memory.get(key.id, self._look_up)
         if known_key is None:
@@ -156,6 +153,22 @@ class Authenticator:
         if caller is None:
             raise self._refusal(known_key.fault_of(key, moment), address, known_key.caller)
         return caller
+
+    def recognizes(self, text: str) -> bool:
+        """Return whether ``text`` is a token of one of the issuers, valid or not."""
+        return self.tokens is not None and self.tokens.recognizes(text)
+
+    async def _token_caller(self, tokens: TokenCallers, token: str, address: str | None) -> Caller:
+        try:
+            return await tokens.caller_of(token, address, self.now())
+        except CallerRefusedError as error:
+            refusal = self._refusal(error.reason, address, error.caller)
+            if error.reason == "unmapped":
+                raise ForbiddenError(
+                    "The token is valid, but no rule gives its owner a role here; ask whoever runs this service.",
+                    details={"required": sorted(Role)},
+                ) from None
+            raise refusal from None
 
     async def record_refused(self) -> None:
         """Put on record how many credentials this process refused since it last did."""
@@ -187,12 +200,16 @@ class Authenticator:
             self.memory.forget(changed.name)
         elif changed.kind in (KEYS_CHANGED, TENANT_CHANGED):
             self.memory.forget_where(lambda known_key: changed.tenant in (None, known_key.caller.tenant))
+        if self.tokens is not None and changed.kind in (EVERYTHING, TENANT_CHANGED):
+            self.tokens.forget(changed.tenant)
 
     def _refusal(
         self, reason: Reason, address: str | None, key: Caller | None = None
     ) -> UnauthenticatedError:
         """Count a refusal; the answer is the same for every reason."""
         self.refused.note(reason, address, self.now(), key)
+        if self.tokens is not None:
+            return UnauthenticatedError("A valid token or API key is needed: Authorization: Bearer …")
         return UnauthenticatedError("A valid API key is needed: Authorization: Bearer slc_…")
 
     async def _look_up(self, key_id: str) -> KnownKey | None:

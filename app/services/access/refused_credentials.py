@@ -8,6 +8,7 @@ from app.core.access import SYSTEM_TENANT, Caller
 from app.core.addresses import AddressClass, address_class, network_of
 from app.core.audit import OUTCOME_REFUSED, AuditEvent
 from app.core.errors import UnauthenticatedError
+from app.core.tokens import TokenFault
 from app.services.audit.audit import AuditService
 from app.services.audit.export import moment_text
 
@@ -16,8 +17,10 @@ MOST_SUMS: Final = 500
 """Sums that a process keeps between two records; what would be one more counts as of any network."""
 _NOBODY: Final = Caller(SYSTEM_TENANT, "nobody", frozenset())
 
-Reason = Literal["missing", "malformed", "unknown", "secret", "ended", "expired", "address"]
-"""Why a credential was refused: none came, it is no key, its id is unknown, its secret is wrong, or the key is over."""
+Reason = Literal["missing", "malformed", "unknown", "secret", "ended", "expired", "address"] | TokenFault
+"""Why a credential was refused: none came, it is no key, its id is unknown, its secret is wrong, or the key is over.
+
+Tokens have reasons of their own beside ``ended`` (the tenant is disabled or unknown) and ``address``."""
 
 
 class Attempt(NamedTuple):

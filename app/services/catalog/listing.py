@@ -191,7 +191,7 @@ class ListingService:
         tenant = self.tenants.get(caller.tenant)
         if tenant is None or tenant.catalog is not catalog or tenant.version != version:
             tenant = self.tenants.put(caller.tenant, _Tenant(catalog, version))
-        key = features, None if policy.grants is None else (caller.key_id, caller.roles)
+        key = features, None if policy.grants is None else (caller.key_id, caller.roles, caller.grants)
         view = tenant.views.get(key) or tenant.views.put(
             key, _make_view(catalog, version, policy, caller, features)
         )
@@ -329,8 +329,7 @@ def _narrowed_to(view: CallerView, group: str) -> CallerView:
 
 
 def _applies_to(grant: Grant, caller: Caller) -> bool:
-    keyed = grant.keys is None or caller.key_id in grant.keys
-    return keyed and (grant.roles is None or not caller.roles.isdisjoint(grant.roles))
+    return caller.is_listed(grant.keys) and (grant.roles is None or not caller.roles.isdisjoint(grant.roles))
 
 
 def _grants(grant: Grant, primitive: Primitive) -> bool:

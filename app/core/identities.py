@@ -1,0 +1,110 @@
+"""Identities that come with tokens: whom an issuer's claims make a caller, by rules without a default."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from app.core.access import Role
+
+LONGEST_SUBJECT: Final = 256
+SPACED_CLAIMS: Final = frozenset({"scope", "scp"})
+"""Claims whose text is a list, separated by spaces (RFC 8693, section 4.2)."""
+SCOPE_TEXT: Final = re.compile(r"[!#-\[\]-~]+")
+"""What one scope looks like (RFC 6749, section 3.3), so that it can stand in a header."""
+
+Expected = str | bool | tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MappingRule:
+    """Makes whoever has these claims a caller of a tenant, with roles and limits like those of a key.
+
+    ``when`` names claims: a member of the token, or with a leading slash a JSON pointer to a nested one. A text must be
+    the claim or among its texts; of several texts all must be among them. ``grants`` are names that a policy may list
+    where it lists ids of keys. ``networks`` are those that the caller may come from, none: from anywhere.
+    """
+
+    when: Mapping[str, Expected]
+    tenant: str
+    roles: frozenset[Role]
+    grants: frozenset[str] = frozenset()
+    networks: tuple[str, ...] = ()
+
+    def matches(self, claims: Mapping[str, Any]) -> bool:
+        """Return whether the claims have all that the rule asks for; a claim of a strange type has nothing."""
+        return all(_fits(claim_at(claims, name), name, expected) for name, expected in self.when.items())
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """Return the scopes that a token needs for this rule."""
+        wanted = [self.when[name] for name in sorted(SPACED_CLAIMS & self.when.keys())]
+        return tuple(scope for texts in wanted for scope in _texts(texts))
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedIssuer:
+    """An issuer of tokens, and what its tokens must be like to be taken here.
+
+    ``audience``: a token names one of these. ``jwks_uri`` None: the issuer's metadata says where its keys are.
+    ``max_token_age_s`` bounds the time since a token was issued, ``leeway_s`` the difference of clocks. ``scopes``
+    are those that clients are told to ask for beside the ones in the rules.
+    """
+
+    issuer: str
+    audience: frozenset[str]
+    rules: tuple[MappingRule, ...]
+    jwks_uri: str | None = None
+    algorithms: frozenset[str] = frozenset({"RS256", "ES256", "EdDSA"})
+    max_token_age_s: int = 600
+    leeway_s: int = 30
+    scopes: tuple[str, ...] = ()
+
+    def rule_for(self, claims: Mapping[str, Any]) -> MappingRule | None:
+        """Return the first rule that matches, None where none does: there is no default."""
+        return next((rule for rule in self.rules if rule.matches(claims)), None)
+
+    def scopes_for(self, roles: Iterable[Role]) -> tuple[str, ...]:
+        """Return all scopes that a token needs for the first rule that gives all of ``roles``."""
+        wanted = frozenset(roles)
+        giving = next((rule.scopes for rule in self.rules if wanted <= rule.roles), ())
+        return tuple(dict.fromkeys((*self.scopes, *giving)))
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who a token is about: its subject at its issuer, and the agents that act for it, the nearest first."""
+
+    issuer: str
+    subject: str = field(repr=False)
+    agents: tuple[str, ...] = field(default=(), repr=False)
+
+
+def claim_at(claims: Mapping[str, Any], name: str) -> Any:
+    """Return the claim of that name, or at that JSON pointer where it begins with a slash; None without one."""
+    if not name.startswith("/"):
+        return claims.get(name)
+    value: Any = claims
+    for step in name[1:].split("/"):
+        if not isinstance(value, Mapping):
+            return None
+        value = value.get(step.replace("~1", "/").replace("~0", "~"))
+    return value
+
+
+def _fits(claim: Any, name: str, expected: Expected) -> bool:
+    if isinstance(expected, bool):
+        return claim is expected
+    if isinstance(claim, str):
+        present = frozenset(claim.split()) if name in SPACED_CLAIMS else frozenset({claim})
+    elif isinstance(claim, list):
+        present = frozenset(text for text in claim if isinstance(text, str))
+    else:
+        return False
+    return present.issuperset(_texts(expected))
+
+
+def _texts(expected: Expected) -> tuple[str, ...]:
+    if isinstance(expected, bool):
+        return ()
+    return (expected,) if isinstance(expected, str) else expected

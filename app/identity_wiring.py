@@ -1,0 +1,46 @@
+"""Build what knows callers by the tokens of issuers, from the settings."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from app.core.access import DEFAULT_TENANT, Caller, Role
+from app.edge.protected_resources import ProtectedResources
+from app.engines.tokens import JoseReader
+from app.services.access.credentials import Authenticator
+from app.services.access.issuer_keys import IssuerKeys
+from app.services.access.token_callers import TokenCallers
+from app.services.audit.audit import AuditService
+from app.settings import Settings
+from app.store.changes import Changes
+from app.store.database import Database
+from app.upstream.issuers import IssuerClient
+
+
+@asynccontextmanager
+async def authenticator(
+    settings: Settings, database: Database, audit: AuditService, changes: Changes
+) -> AsyncIterator[Authenticator]:
+    """Say who asks, by keys and by tokens of the settings' issuers, while the body runs."""
+    anonymous = None if settings.auth.required else Caller(DEFAULT_TENANT, "anonymous", frozenset(Role))
+    if not settings.auth.issuers:
+        yield Authenticator(database, audit, anonymous)
+        return
+    client = IssuerClient(
+        networks=settings.upstreams.allowed_networks, development=settings.environment == "development"
+    )
+    reader = JoseReader()
+    issuers = {entry.issuer: IssuerKeys(entry.trusted(), client, reader) for entry in settings.auth.issuers}
+    callers = TokenCallers(issuers, reader, database, audit)
+    callers.memory.follow(changes.heard)
+    try:
+        yield Authenticator(database, audit, anonymous, tokens=callers)
+    finally:
+        await callers.close()
+
+
+def protected_resources(settings: Settings) -> ProtectedResources | None:
+    """Return what clients are told of tokens, None where no issuer is trusted."""
+    if not settings.auth.issuers:
+        return None
+    trusted = [entry.trusted() for entry in settings.auth.issuers]
+    return ProtectedResources(trusted, settings.auth.resource)

@@ -1,0 +1,145 @@
+"""Say who presents a token of an issuer: verified once, remembered by its digest, mapped by rules."""
+
+import asyncio
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from typing import Any, Final, Literal
+
+from app.core.access import Caller
+from app.core.addresses import is_within
+from app.core.errors import StoreUnavailableError
+from app.core.identities import MappingRule
+from app.core.tokens import TokenFault, TokenReader, TokenRefusedError
+from app.services.access.issuer_keys import IssuerKeys
+from app.services.audit.audit import AuditService
+from app.services.caching import ShortMemory
+from app.store.access.tenants import Tenant, find_tenant
+from app.store.database import Database
+
+Networks = tuple[IPv4Network | IPv6Network, ...]
+
+_STALE_S: Final = 5.0
+_CACHED_TOKENS: Final = 10_000
+_SUBJECT: Final = b"token subject\0"
+_SUBJECT_DIGITS: Final = 24
+_MAX_LOOKUPS: Final = 4
+_LOOKUP_WAIT_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class KnownToken:
+    """A verified token prepared for checks: whose it is, until when (seconds since 1970), and from where."""
+
+    caller: Caller
+    until: float
+    networks: Networks
+
+
+class CallerRefusedError(Exception):
+    """A token names nobody who may call; ``caller`` is whom it would have been, where that is clear."""
+
+    def __init__(
+        self, reason: TokenFault | Literal["ended", "address"], caller: Caller | None = None
+    ) -> None:
+        super().__init__(reason)
+        self.reason: TokenFault | Literal["ended", "address"] = reason
+        self.caller = caller
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCallers:
+    """Turns tokens into callers; ``issuers`` are those that are trusted, by their exact names."""
+
+    issuers: Mapping[str, IssuerKeys]
+    reader: TokenReader
+    database: Database
+    audit: AuditService
+    memory: ShortMemory[bytes, KnownToken] = field(
+        default_factory=lambda: ShortMemory(ttl_s=_STALE_S, size=_CACHED_TOKENS)
+    )
+    lookups: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MAX_LOOKUPS))
+
+    def recognizes(self, text: str) -> bool:
+        """Return whether ``text`` is, or pretends to be, a token of one of the issuers."""
+        if not self.reader.looks_signed(text):
+            return False
+        try:
+            return self.reader.head(text).issuer in self.issuers
+        except TokenRefusedError:
+            return False
+
+    async def caller_of(self, token: str, address: str | None, moment: datetime) -> Caller:
+        """Return who presents ``token`` from an IP address, or raise CallerRefusedError.
+
+        Raises OverloadedError while the keys of an issuer have never been there.
+        """
+        now = moment.timestamp()
+        # The token itself is kept nowhere.
+        digest = hashlib.sha256(token.encode()).digest()
+        known_token = self.memory.peek(digest)
+        if known_token is not None and now >= known_token.until:
+            self.memory.forget(digest)
+            known_token = None
+        if known_token is None:
+            known_token = await self.memory.get(digest, lambda _digest: self._verified(token, now))
+            assert known_token is not None  # noqa: S101 - what is not verified is raised
+        if known_token.networks and not is_within(address, known_token.networks):
+            raise CallerRefusedError("address", known_token.caller)
+        return known_token.caller
+
+    def forget(self, tenant: str | None) -> None:
+        """Verify the tokens of a tenant again, None: of all."""
+        self.memory.forget_where(lambda known_token: tenant in (None, known_token.caller.tenant))
+
+    async def close(self) -> None:
+        """Stop fetching keys."""
+        for keys in self.issuers.values():
+            await keys.close()
+
+    async def _verified(self, token: str, now: float) -> KnownToken:
+        try:
+            head = self.reader.head(token)
+            keys = self.issuers.get(head.issuer)
+            if keys is None:
+                raise CallerRefusedError("issuer")
+            verified = self.reader.verified(token, head, await keys.candidates(head), keys.issuer, now)
+        except TokenRefusedError as error:
+            raise CallerRefusedError(error.reason) from None
+        rule = keys.issuer.rule_for(verified.claims)
+        if rule is None:
+            raise CallerRefusedError("unmapped")
+        caller = self._caller(head.issuer, verified.claims, rule)
+        tenant = await self._tenant(rule.tenant)
+        if tenant is None or tenant.disabled is not None:
+            # A tenant that does not exist has no record.
+            raise CallerRefusedError("ended", caller if tenant is not None else None)
+        networks = tuple(ip_network(network) for network in rule.networks)
+        return KnownToken(caller, verified.until, networks)
+
+    def _caller(self, issuer: str, claims: Mapping[str, Any], rule: MappingRule) -> Caller:
+        subject = claims["sub"]
+        named = _SUBJECT + issuer.encode() + b"\0" + subject.encode("utf-8", "surrogatepass")
+        digest = self.audit.digest(rule.tenant, named)[:_SUBJECT_DIGITS]
+        return Caller(
+            tenant=rule.tenant,
+            key_id=f"sub-{digest}",
+            roles=rule.roles,
+            end_user=subject,
+            grants=rule.grants,
+            issuer=issuer,
+        )
+
+    async def _tenant(self, name: str) -> Tenant | None:
+        try:
+            async with asyncio.timeout(_LOOKUP_WAIT_S):
+                await self.lookups.acquire()
+        except TimeoutError:
+            raise StoreUnavailableError("The database is busy.", retry_after_s=1.0) from None
+        try:
+            async with self.database.system_transaction(write=False) as tx:
+                return await find_tenant(tx, name)
+        finally:
+            self.lookups.release()

@@ -1,0 +1,138 @@
+"""Ask issuers of tokens for their metadata and keys: checked addresses, no redirects, bounded answers."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlsplit, urlunsplit
+
+import aiohttp
+
+from app import __version__
+from app.core.errors import ServiceError
+from app.core.strictjson import loads
+from app.upstream.transport.dialing import AddressRefusedError, gated_connector
+
+MOST_BYTES: Final = 262_144
+_PATIENCE_S: Final = 5.0
+_OK: Final = 200
+_LOOPBACK: Final = ("127.0.0.0/8", "::1/128")
+_METADATA: Final = ("openid-configuration", "oauth-authorization-server")
+
+
+class IssuerDownError(Exception):
+    """An issuer gave no usable answer; the message says what was wrong and holds nothing of the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class IssuerClient:
+    """Fetches JSON from issuers.
+
+    Every address needs https. ``networks`` are those allowed beside public addresses; in ``development`` this machine
+    is, too, and may be asked in plain http.
+    """
+
+    networks: tuple[str, ...] = ()
+    development: bool = False
+    patience_s: float = _PATIENCE_S
+
+    async def key_set(self, issuer: str, jwks_uri: str | None) -> Any:
+        """Return an issuer's key set as it is, found by the issuer's metadata where no ``jwks_uri`` is set.
+
+        Raises IssuerDownError.
+        """
+        address = jwks_uri or _address_in(await self.metadata(issuer), "jwks_uri")
+        return await self.fetched(address)
+
+    async def metadata(self, issuer: str) -> Mapping[str, Any]:
+        """Return what an issuer says of itself (OpenID Connect Discovery, else RFC 8414), or raise IssuerDownError."""
+        failure = IssuerDownError("no metadata")
+        for address in _metadata_addresses(issuer):
+            try:
+                document = await self.fetched(address)
+            except IssuerDownError as error:
+                failure = error
+                continue
+            if not isinstance(document, dict) or document.get("issuer") != issuer:
+                raise IssuerDownError("its metadata names another issuer")
+            return document
+        raise failure
+
+    async def fetched(self, address: str) -> Any:
+        """Return the JSON at an address, or raise IssuerDownError."""
+        async with self._session(address) as session:
+            response = await session.get(
+                address, allow_redirects=False, headers={"Accept": "application/json"}
+            )
+            return await _value(response)
+
+    @asynccontextmanager
+    async def _session(self, address: str) -> AsyncIterator[aiohttp.ClientSession]:
+        try:
+            async with (
+                asyncio.timeout(self.patience_s),
+                aiohttp.ClientSession(
+                    connector=gated_connector(address, self._networks_for(address)),
+                    cookie_jar=aiohttp.DummyCookieJar(),
+                    auto_decompress=False,
+                    trust_env=False,
+                    headers={"User-Agent": f"sluice/{__version__}", "Accept-Encoding": "identity"},
+                    max_line_size=8_190,
+                    max_field_size=8_190,
+                    max_headers=128,
+                ) as session,
+            ):
+                yield session
+        except AddressRefusedError as error:
+            raise IssuerDownError(f"its address is refused ({error.refusal})") from None
+        except TimeoutError:
+            raise IssuerDownError("it does not answer in time") from None
+        except (aiohttp.ClientError, OSError, ValueError):
+            raise IssuerDownError("it does not answer") from None
+
+    def _networks_for(self, address: str) -> tuple[str, ...]:
+        parts = urlsplit(address)
+        if parts.scheme != "https" and not (self.development and parts.scheme == "http"):
+            raise AddressRefusedError("An issuer's address begins with https://.", "plain")
+        # In development, plain http reaches this machine and nothing else.
+        if self.development:
+            return _LOOPBACK if parts.scheme == "http" else (*self.networks, *_LOOPBACK)
+        return self.networks
+
+
+async def _value(response: aiohttp.ClientResponse) -> Any:
+    if response.status != _OK:
+        raise IssuerDownError(f"it answers with status {response.status}")
+    parts: list[bytes] = []
+    left = MOST_BYTES
+    while part := await response.content.readany():
+        left -= len(part)
+        if left < 0:
+            response.close()
+            raise IssuerDownError("its answer is too large")
+        parts.append(part)
+    try:
+        return loads(b"".join(parts))
+    except ServiceError:
+        raise IssuerDownError("its answer is no JSON") from None
+
+
+def _metadata_addresses(issuer: str) -> list[str]:
+    """Return where the metadata may be: appended to the issuer, and inserted before its path."""
+    parts = urlsplit(issuer)
+    path = parts.path.rstrip("/")
+    openid, oauth = _METADATA
+    places = [
+        f"{path}/.well-known/{openid}",
+        f"/.well-known/{oauth}{path}",
+        f"/.well-known/{openid}{path}",
+    ]
+    return [urlunsplit((parts.scheme, parts.netloc, place, "", "")) for place in dict.fromkeys(places)]
+
+
+def _address_in(metadata: Mapping[str, Any], name: str) -> str:
+    address = metadata.get(name)
+    if not isinstance(address, str):
+        raise IssuerDownError(f"its metadata has no {name}")
+    return address

@@ -1,0 +1,164 @@
+"""Callers by token in one process: verified once, remembered for no longer than they count, counted when refused."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from joserfc.jwk import ECKey
+
+from app.core.access import SYSTEM_TENANT, Role
+from app.core.errors import ForbiddenError, UnauthenticatedError
+from app.core.identities import MappingRule, TrustedIssuer
+from app.core.tokens import TokenHead, VerifiedToken
+from app.engines.tokens import JoseReader
+from app.services.access.access import HOST
+from app.services.access.credentials import Authenticator
+from app.services.access.issuer_keys import IssuerKeys
+from app.services.access.token_callers import TokenCallers
+from app.services.caching import ShortMemory
+from app.store.database import Database
+from app.upstream.issuers import IssuerClient
+from tests.integration.access_setup import Replica, replica_on
+from tests.integration.token_issuer import AUDIENCE, Issuer, token_issuer
+
+ADDRESS = "10.9.8.7"
+
+
+class CountingReader(JoseReader):
+    """Counts how often a signature is checked."""
+
+    verifications: list[str]
+
+    def __init__(self) -> None:
+        super().__init__()
+        object.__setattr__(self, "verifications", [])
+
+    def verified(self, token: str, head: TokenHead, *rest: Any) -> VerifiedToken:
+        self.verifications.append(token)
+        return super().verified(token, head, *rest)
+
+
+@pytest.fixture
+def issuer() -> Iterator[Issuer]:
+    with token_issuer() as running:
+        yield running
+
+
+def other_of(tenant: str) -> str:
+    return f"{tenant}-other"
+
+
+@pytest.fixture
+async def replica(database: Database, tenant: str) -> AsyncIterator[Replica]:
+    async with replica_on(database) as running:
+        for name in (tenant, other_of(tenant)):
+            await running.tenants.create(HOST, name)
+        yield running
+
+
+def door_of(replica: Replica, tenant: str, *issuers: Issuer, size: int = 1000) -> Authenticator:
+    """Return what knows callers of ``tenant`` by tokens of these issuers."""
+    reader, client = CountingReader(), IssuerClient(development=True)
+    rules = (
+        MappingRule({"groups": "llm-users"}, tenant, frozenset({Role.INVOKER}), networks=("10.0.0.0/8",)),
+        MappingRule({"groups": "others"}, other_of(tenant), frozenset({Role.INVOKER})),
+    )
+    keys = {
+        trusted.url: IssuerKeys(TrustedIssuer(trusted.url, frozenset({AUDIENCE}), rules), client, reader)
+        for trusted in issuers
+    }
+    memory: ShortMemory[bytes, Any] = ShortMemory(ttl_s=1e9, size=size, clock=replica.clock.monotonic)
+    tokens = TokenCallers(keys, reader, replica.database, replica.audit, memory)
+    return replace(replica.access.authenticator, tokens=tokens)
+
+
+def checks(door: Authenticator) -> int:
+    assert door.tokens is not None and isinstance(door.tokens.reader, CountingReader)
+    return len(door.tokens.reader.verifications)
+
+
+async def test_a_token_is_verified_once_until_it_counts_no_more(
+    replica: Replica, tenant: str, issuer: Issuer
+) -> None:
+    door, token = door_of(replica, tenant, issuer), issuer.token()
+    callers = await asyncio.gather(*(door.authenticate(token, ADDRESS) for _ in range(50)))
+    assert len({caller.key_id for caller in callers}) == 1 and checks(door) == 1
+    replica.clock.advance(300 + 29)
+    assert await door.authenticate(token, ADDRESS) == callers[0]
+    replica.clock.advance(2)
+    with pytest.raises(UnauthenticatedError):
+        await door.authenticate(token, ADDRESS)
+    assert checks(door) == 2
+
+
+async def test_what_is_remembered_is_bounded_and_holds_no_token(
+    replica: Replica, tenant: str, issuer: Issuer
+) -> None:
+    door = door_of(replica, tenant, issuer, size=4)
+    tokens = [issuer.token(jti=str(number)) for number in range(12)]
+    for token in tokens:
+        await door.authenticate(token, ADDRESS)
+    assert door.tokens is not None
+    kept = door.tokens.memory._values
+    assert len(kept) == 4 and all(len(digest) == 32 for digest in kept)
+    assert not any(token in repr(vars(door.tokens.memory)) for token in tokens)
+
+
+async def test_a_refusal_is_never_remembered(replica: Replica, tenant: str, issuer: Issuer) -> None:
+    door, early = door_of(replica, tenant, issuer), issuer.token(nbf=issuer.claims()["iat"] + 100)
+    with pytest.raises(UnauthenticatedError):
+        await door.authenticate(early, ADDRESS)
+    replica.clock.advance(100)
+    assert (await door.authenticate(early, ADDRESS)).roles == {Role.INVOKER}
+
+
+async def test_a_subject_is_somebody_else_at_another_issuer_and_in_another_tenant(
+    replica: Replica, tenant: str, issuer: Issuer
+) -> None:
+    with token_issuer() as other:
+        door = door_of(replica, tenant, issuer, other)
+        callers = [
+            await door.authenticate(token, ADDRESS)
+            for token in (
+                *(issuer.token(), issuer.token(jti="again"), other.token()),
+                *(issuer.token(groups=["others"]), issuer.token(sub="grace")),
+            )
+        ]
+        # An issuer's token that another one has signed, under the same name of a key, is nobody's.
+        with pytest.raises(UnauthenticatedError):
+            await door.authenticate(issuer.token(key=other.key), ADDRESS)
+    ids = [caller.key_id for caller in callers]
+    assert ids[0] == ids[1] and len(set(ids)) == 4
+    assert all("ada" not in caller_id for caller_id in ids)
+    assert (callers[0].tenant, callers[3].tenant) == (tenant, other_of(tenant))
+
+
+async def test_refusals_are_on_record_by_their_reason(replica: Replica, tenant: str, issuer: Issuer) -> None:
+    door = door_of(replica, tenant, issuer)
+    moment = issuer.claims()["iat"]
+    network = "198.51.100"
+    wrong = {
+        "audience": issuer.token(aud="https://other.example.com"),
+        "issuer": issuer.token(iss="https://other.example.com"),
+        "token_expired": issuer.token(exp=moment - 60),
+        "token_old": issuer.token(iat=moment - 3600),
+        "token_early": issuer.token(nbf=moment + 60),
+        "signature": issuer.token(key=ECKey.generate_key("P-256", {"kid": "first"})),
+        "token": issuer.token(sub=7),
+    }
+    for token in wrong.values():
+        with pytest.raises(UnauthenticatedError):
+            await door.authenticate(token, f"{network}.1")
+    with pytest.raises(ForbiddenError):
+        await door.authenticate(issuer.token(groups=[]), f"{network}.1")
+    with pytest.raises(UnauthenticatedError):
+        await door.authenticate(issuer.token(), f"{network}.1")
+    await door.record_refused()
+    events = await replica.events(SYSTEM_TENANT, action="access.authenticate")
+    here = [event.details for event in events if str(event.details.get("network")).startswith(network)]
+    assert {details["reason"] for details in here} == {*wrong, "unmapped"}
+    assert not any("ada" in str(details) for details in here)
+    (own,) = await replica.events(tenant, action="access.authenticate")
+    assert (own.details["reason"], str(own.details["key"])[:4]) == ("address", "sub-")
