@@ -35,8 +35,10 @@ from app.places_wiring import (
     archive,
     checked_database,
     description_files,
+    erasure_place,
     mark_store,
     remote_middlewares,
+    replay_service,
     shard_directory,
     shared_rates,
     sinks,
@@ -262,7 +264,7 @@ async def opened(
         )
         marks = MarkKeeper(database, mark_store(settings), database.address)
         vault = VaultService(
-            *(database, writer, custodian, audit, ErasureSink(settings.erasure_file)),
+            *(database, writer, custodian, audit, ErasureSink(erasure_place(settings))),
             settings.vault.default_ttl_s,
             policies=policies,
             marks=marks,
@@ -326,7 +328,7 @@ async def opened(
             gateway=GatewayService.over(invoke, providers, now, subscribe=changes.subscribe),
             declarations=DeclarationService(database, audit, servers, pipelines, policies, providers, now),
             vault=vault,
-            replay=ReplayService(database, audit, custodian, marks, settings.erasure_files),
+            replay=replay_service(settings, vault, marks),
             sessions=sessions,
             detector=detector,
             registry=registry,

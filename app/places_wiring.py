@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib.util import find_spec
 from ipaddress import ip_network
 from typing import Final
 
@@ -20,11 +21,15 @@ from app.services.audit.audit import AuditService
 from app.services.catalog.description_files import DescriptionFiles
 from app.services.invoke.remote_middlewares import RemoteMiddlewares
 from app.services.servers.tenant_upstreams import UpstreamRules
+from app.services.vault.mark import MarkKeeper
+from app.services.vault.replay import ReplayService
+from app.services.vault.vault import VaultService
 from app.settings import ConfigurationError, Settings
 from app.store.access.directory import find_key_place
 from app.store.database import Database
 from app.store.dialects import Patience, address_of
 from app.store.failures import StatementRefusedError
+from app.store.vault.erasure_files import ErasureFile, ErasurePlace, SharedErasures
 from app.store.vault.mark_files import MarkFolder, MarkStore
 from app.upstream.connection import AggregatorOptions, Connection
 
@@ -107,19 +112,49 @@ def remote_middlewares(settings: Settings) -> RemoteMiddlewares:
 
 def mark_store(settings: Settings) -> MarkStore:
     """Return where the marks are kept; a folder lies where the keys lie, not in the database's backups."""
-    mark = settings.vault.mark
-    if mark is None or settings.vault.mark_folder is not None:
-        return MarkFolder(settings.erasure_file.parent, shared=mark is not None)
-    try:
-        from app.store.vault.mark_objects import MarkBucket  # noqa: PLC0415 - needs an extra
-    except ModuleNotFoundError:
+    location = _mark_bucket(settings)
+    if location is None:
+        return MarkFolder(settings.erasure_file.parent, shared=settings.vault.mark is not None)
+    from app.store.vault.mark_objects import MarkBucket  # noqa: PLC0415 - needs an extra
+
+    return MarkBucket(location)
+
+
+def erasure_place(settings: Settings) -> ErasurePlace:
+    """Return where this host notes erasures: where the marks are kept."""
+    return shared_erasures(settings) or ErasureFile(settings.erasure_file)
+
+
+def shared_erasures(settings: Settings) -> SharedErasures | None:
+    """Return the place in S3 where all hosts note erasures; None: each has a file of its own."""
+    location = _mark_bucket(settings)
+    if location is None:
+        return None
+    from app.store.vault.erasure_objects import ErasureBucket  # noqa: PLC0415 - needs an extra
+
+    return ErasureBucket(location)
+
+
+def replay_service(settings: Settings, vault: VaultService, marks: MarkKeeper) -> ReplayService:
+    """Return what repeats erasures on a restored database, from wherever the settings let them be noted."""
+    return ReplayService(
+        *(vault.database, vault.audit, vault.key_keeper, marks, settings.erasure_files),
+        shared=shared_erasures(settings),
+    )
+
+
+def _mark_bucket(settings: Settings) -> str | None:
+    """Return the place in S3 that the settings name for marks and erasures, or raise ConfigurationError."""
+    if settings.vault.mark is None or settings.vault.mark_folder is not None:
+        return None
+    if find_spec("obstore") is None:
         # The extra is not installed: the sentence names the setting that asks for it.
         sentence = (
             "SLUICE_VAULT__MARK names a place in S3, but the extra s3 is not installed: "
             "pip install 'sluice-mcp[s3]', or name a folder."
         )
-        raise ConfigurationError([sentence]) from None
-    return MarkBucket(mark)
+        raise ConfigurationError([sentence])
+    return settings.vault.mark
 
 
 def anchors(settings: Settings) -> list[Anchor]:

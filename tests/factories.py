@@ -27,6 +27,7 @@ from app.store.audit.writer import GroupWriter
 from app.store.database import Database
 from app.store.dialects import Patience, prepare_file
 from app.store.migrate import upgrade
+from app.store.vault.erasure_files import ErasureFile
 
 PATIENT = Patience(connect_s=30, statement_s=30, pool_s=10)
 """For tests that are about something else: a busy machine may keep a database waiting for seconds."""
@@ -111,6 +112,11 @@ def _labelled(value: str | tuple[str, str] | tuple[str, Original]) -> tuple[str,
     return label, given if isinstance(given, Original) else Original(given)
 
 
+def erasure_sink(file: Path | None) -> ErasureSink:
+    """Return what notes erasures in a file; None: nowhere."""
+    return ErasureSink(None if file is None else ErasureFile(file))
+
+
 @asynccontextmanager
 async def open_vault(
     database: Database,
@@ -124,7 +130,7 @@ async def open_vault(
     custodian = KeyKeeper(ring)
     async with GroupWriter(database, custodian, partial(event_code, keys), now) as writer:
         audit = AuditService(database, writer, keys)
-        service = VaultService(database, writer, custodian, audit, ErasureSink(sink), now=now)
+        service = VaultService(database, writer, custodian, audit, erasure_sink(sink), now=now)
         yield Vault(service, database, writer, custodian, audit)
 
 

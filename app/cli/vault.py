@@ -280,7 +280,7 @@ def replay_erasures(
             metavar="FILE",
             exists=True,
             dir_okay=False,
-            help="Files of erasures, of all hosts; none: those that this host has.",
+            help="Files of erasures, of all hosts; none: those that this host has. A bucket is read, too.",
         ),
     ] = None,
     *,

@@ -158,8 +158,8 @@ class VaultSettings(Section):
         default=None,
         min_length=1,
         description="Folder for the mark that shows whether the database was restored from a backup, and for the "
-        "files of erasures; all hosts share it, no backup of the database has it. Or `s3://bucket/folder` for the mark "
-        "alone (extra `s3`). Default: the key ring's folder.",
+        "files of erasures; all hosts share it, no backup of the database has it. Or `s3://bucket/folder` for both "
+        "(extra `s3`). Default: the key ring's folder.",
     )
 
     @field_validator("mark")

@@ -25,6 +25,7 @@ from app.settings import (
     Settings,
     TelemetrySettings,
     TrafficSettings,
+    VaultSettings,
 )
 from app.settings.auth import IssuerSettings
 from tests.detectors import shared_detectors
@@ -58,12 +59,14 @@ def running_service(
     sinks: Sequence[str] = (),
     shared_url: str | None = None,
     issuers: Sequence[IssuerSettings] = (),
+    mark: str | None = None,
     **server: Any,
 ) -> Iterator[Service]:
     """Run the service with its files in ``directory``; ``warm`` waits for the detector.
 
     Without ``database_url`` the database is a SQLite file there. ``anchors`` get the checkpoints of its log,
-    ``sinks`` its events, ``shared_url`` is where rates are counted together, ``issuers`` those whose tokens it takes.
+    ``sinks`` its events, ``shared_url`` is where rates are counted together, ``issuers`` those whose tokens it takes,
+    ``mark`` where restores are noticed.
     """
     key = str(ApiKey.generate())
     settings = Settings(
@@ -76,6 +79,7 @@ def running_service(
         detection=DetectionSettings(warm=warm),
         audit=AuditSettings(anchors=tuple(anchors), sinks=tuple(sinks)),
         traffic=TrafficSettings(shared_url=SecretStr(shared_url) if shared_url else None),
+        vault=VaultSettings(mark=mark),
         telemetry=TelemetrySettings(log_level="debug", log_format="json"),
     )
     root = logging.getLogger()

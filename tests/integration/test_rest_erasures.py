@@ -25,7 +25,7 @@ from app.services.vault.mark import MarkKeeper
 from app.services.vault.replay import ReplayService
 from app.services.vault.tenant_erasure import SETTLED_S
 from app.store.vault.mark_files import MarkFolder
-from tests.factories import as_owner, caller_of
+from tests.factories import as_owner, caller_of, erasure_sink
 from tests.integration.rest_app import Rest, open_rest
 
 pytestmark = pytest.mark.in_turn("database_url")
@@ -42,7 +42,7 @@ async def rest(database_url: str) -> AsyncIterator[Rest]:
 
 def jobs_of(rest: Rest, sink: Path | None = None) -> ErasureJobs:
     """Return what the background runs; with ``sink``, erasures are noted in that file."""
-    erasures = replace(rest.vault.service.erasures, sink=ErasureSink(sink))
+    erasures = replace(rest.vault.service.erasures, sink=erasure_sink(sink))
     return ErasureJobs(erasures, rest.services.tenant_erasure)
 
 
@@ -172,7 +172,7 @@ async def test_an_interrupted_job_goes_on_where_it_was(
         async def append(self, *noted: Any) -> None:
             if file.exists() and len(file.read_text().splitlines()) == 2:
                 raise StoreUnavailableError("The process ends here.")
-            await ErasureSink(file).append(*noted)
+            await erasure_sink(file).append(*noted)
 
     dying = jobs_of(rest)
     dying = ErasureJobs(replace(dying.erasures, sink=Interrupted(None)), dying.tenants)

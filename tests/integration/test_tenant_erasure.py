@@ -18,7 +18,7 @@ from app.core.ids import uuid7
 from app.services.access.access import HOST
 from app.services.access.credentials import TENANT_CHANGED
 from app.services.audit.audit import AuditQuery
-from app.services.vault.erasure import VAULT_CHANGED, ErasureReceipt, ErasureSink
+from app.services.vault.erasure import VAULT_CHANGED, ErasureReceipt
 from app.services.vault.mark import MarkKeeper
 from app.services.vault.replay import ReplayService
 from app.services.vault.tenant_erasure import SETTLED_S, TenantErasure
@@ -27,7 +27,7 @@ from app.store.database import Database
 from app.store.insertion import insert_absent
 from app.store.schema import metadata
 from app.store.vault.mark_files import MarkFolder
-from tests.factories import PATIENT, as_owner, caller_of, open_vault
+from tests.factories import PATIENT, as_owner, caller_of, erasure_sink, open_vault
 from tests.integration.rest_app import Rest, open_rest
 from tests.integration.test_rls import PRIMITIVES, row_of
 
@@ -166,7 +166,7 @@ async def test_what_was_stored_by_a_request_under_way_is_deleted_too(rest: Rest)
     access = rest.services.access
     later = replace(access, now=lambda: datetime.now(UTC) + timedelta(seconds=SETTLED_S + 1))
     now, then = (
-        TenantErasure(replace(rest.services.tenants, access=clock), ErasureSink(None))
+        TenantErasure(replace(rest.services.tenants, access=clock), erasure_sink(None))
         for clock in (access, later)
     )
     await now.empty()
@@ -181,9 +181,9 @@ async def test_what_was_stored_by_a_request_under_way_is_deleted_too(rest: Rest)
 
 async def test_the_order_is_noted_outside_the_database_before_it_holds(rest: Rest, tmp_path: Path) -> None:
     file = tmp_path / "erasures.jsonl"
-    erasure = TenantErasure(rest.services.tenants, ErasureSink(file))
+    erasure = TenantErasure(rest.services.tenants, erasure_sink(file))
     (tmp_path / "file").write_text("")
-    broken = TenantErasure(rest.services.tenants, ErasureSink(tmp_path / "file" / "erasures.jsonl"))
+    broken = TenantErasure(rest.services.tenants, erasure_sink(tmp_path / "file" / "erasures.jsonl"))
     await system(rest, "PATCH", rest.tenant, {"disabled": True})
     operator = await rest.services.authenticator.authenticate(
         await rest.key("operator", tenant=SYSTEM_TENANT), None
@@ -230,7 +230,7 @@ async def test_a_tenant_that_came_back_with_a_backup_is_erased_again(rest: Rest,
     receipt = ErasureReceipt(uuid7(), "tenant", datetime.now(UTC), "0516edb4", None, {})
     file = tmp_path / "erasures.jsonl"
     # The database is that of the backup: the line outside is all that is left of the erasure.
-    await ErasureSink(file).append(rest.tenant, receipt, [])
+    await erasure_sink(file).append(rest.tenant, receipt, [])
     database, vault = rest.vault.database, rest.vault
     marks = MarkKeeper(database, MarkFolder(tmp_path, shared=False), database.address)
     replay = ReplayService(database, vault.audit, vault.custodian, marks, [file])
@@ -264,7 +264,7 @@ async def test_the_erasure_of_a_scope_is_repeated_whatever_others_keep_under_its
         own = await tomorrow.store(mine, "later", "Eve")
         for caller, name in ((mine, "talk"), (mine, "later"), (theirs, "talk")):
             erased = ErasureReceipt(uuid7(), "scope", datetime.now(UTC), "0516edb4", name, {"PERSON": 1})
-            await ErasureSink(file).append(caller.tenant, erased, [])
+            await erasure_sink(file).append(caller.tenant, erased, [])
         try:
             assert (await replay.replay(HOST, [file])).repeated == 3
             assert await vault.texts(mine, "talk", old.handles) == [None]

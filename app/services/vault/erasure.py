@@ -2,12 +2,10 @@
 
 import asyncio
 import json
-import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Literal
 from uuid import UUID
 
@@ -27,6 +25,7 @@ from app.store.audit.audit import Transaction
 from app.store.changes import announce
 from app.store.database import Database
 from app.store.vault.blind import list_by_digest, remove_by_digest
+from app.store.vault.erasure_files import ErasurePlace
 from app.store.vault.vault import (
     EntryPlace,
     add_erasure,
@@ -65,22 +64,22 @@ class OccurrencePage:
 
 @dataclass(frozen=True, slots=True)
 class ErasureSink:
-    """An append-only file outside the database: after a backup was restored, it lists what to erase again.
+    """A place outside the database: after a backup was restored, it lists what to erase again.
 
-    One JSON object per line: the receipt and the places (scope, label, ordinal) of what was erased, no content.
-    Without a path nothing is written.
+    One JSON object for each erasure: the receipt and the places (scope, label, ordinal) of what was erased, no
+    content. Without a place nothing is written.
     """
 
-    path: Path | None
+    place: ErasurePlace | None
 
     async def append(
         self, tenant: str, receipt: ErasureReceipt, places: Sequence[EntryPlace], database: str | None = None
     ) -> None:
-        """Write one line and return when it is on disk; if this fails, nothing is erased.
+        """Write one line and return when it is stored durably; if this fails, nothing is erased.
 
-        ``database`` names the history of the database: two services may share the file.
+        ``database`` names the history of the database: two services may share the place.
         """
-        if self.path is None:
+        if self.place is None:
             return
         line = {
             "database": database,
@@ -94,7 +93,8 @@ class ErasureSink:
             "erased": [[place.scope, place.label, place.ordinal] for place in places],
         }
         try:
-            await asyncio.to_thread(_append_durably, self.path, json.dumps(line).encode() + b"\n")
+            written = json.dumps(line).encode() + b"\n"
+            await asyncio.to_thread(self.place.append, database, receipt.id, written)
         except OSError:
             raise StoreUnavailableError(
                 "The erasure cannot be noted outside the database, so nothing was erased."
@@ -273,16 +273,3 @@ def _place_of(cursor: str | None) -> EntryPlace | None:
             "The cursor was not issued by this service.", details={"pointer": "/cursor"}
         )
     return EntryPlace(scope, handle.label, handle.ordinal)
-
-
-def _append_durably(path: Path, line: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_CREAT | os.O_APPEND | os.O_RDWR, 0o600)
-    try:
-        # A write that was cut off must not take this line with it.
-        size = os.fstat(descriptor).st_size
-        cut_off = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
-        os.write(descriptor, b"\n" + line if cut_off else line)
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -4,8 +4,8 @@ import asyncio
 import json
 import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +26,7 @@ from app.store.changes import announce
 from app.store.database import Database
 from app.store.dialects import address_of
 from app.store.locks import only_here
+from app.store.vault.erasure_files import SharedErasures
 from app.store.vault.mark_files import MarkStore
 from app.store.vault.vault import EntryPlace, add_erasure, list_receipts, remove_older
 
@@ -69,15 +70,41 @@ class ReplayReceipt:
     epoch: int
 
 
+@dataclass(slots=True)
+class _Noted:
+    """Erasures by id; then how many are foreign and unreadable, and how many more the database has."""
+
+    lines: dict[UUID, ErasureLine] = field(default_factory=dict)
+    foreign: int = 0
+    unreadable: int = 0
+    stored: int = 0
+
+    def add(self, written: Iterable[bytes], line: str | None, *, older: bool) -> None:
+        """Take the erasures of the history ``line`` (None: of any); ``older``: those that name no history, too."""
+        for each in written:
+            parsed = _parsed(each)
+            if parsed is None:
+                self.unreadable += 1
+            elif line is not None and parsed.database != line and not (older and parsed.database is None):
+                self.foreign += 1
+            else:
+                self.lines[parsed.id] = parsed
+
+
 @dataclass(frozen=True, slots=True)
 class ReplayService:
-    """Repeats erasures; ``at_hand`` are patterns of the files of erasures that this host has."""
+    """Repeats erasures.
+
+    ``at_hand`` are patterns of the files of erasures that this host has, ``shared`` is where all hosts note them
+    (None: each has files of its own).
+    """
 
     database: Database
     audit: AuditService
     key_keeper: KeyKeeper
     marks: MarkKeeper
     at_hand: Sequence[Path]
+    shared: SharedErasures | None = None
 
     async def recover(self) -> None:
         """Advance the mark of a sound database, or make a restored one fit to serve, or raise ``DatabaseBehindError``.
@@ -99,7 +126,7 @@ class ReplayService:
         incomplete: bool = False,
         request: RequestInfo | None = None,
     ) -> ReplayReceipt:
-        """Erase again what ``files`` list (none: those at hand), begin a new epoch and renew the mark.
+        """Erase again what ``files`` (none: those at hand) and the shared place list; begin an epoch, renew the mark.
 
         Raise ``DatabaseBehindError`` where the mark counts more erasures than database and files, unless
         ``incomplete``.
@@ -107,11 +134,23 @@ class ReplayService:
         async with self.audit.refusals(caller, "vault.replay_erasures", request):
             caller.require(Role.KEY_CUSTODIAN)
         standing = await self.marks.standing()
-        read = await asyncio.to_thread(_read, files or self._present(), _line(standing), older=True)
-        return await self._replay(caller, standing, read, request, incomplete=incomplete)
+        noted = await self._read(files or self._present(), _line(standing), older=True)
+        return await self._replay(caller, standing, noted, request, incomplete=incomplete)
 
     def _present(self) -> list[Path]:
         return sorted({file for pattern in self.at_hand for file in pattern.parent.glob(pattern.name)})
+
+    async def _read(self, files: Sequence[Path], line: str | None, *, older: bool) -> _Noted:
+        """Return what was noted; of the shared place only what the database lacks: it may be one in a million."""
+        noted = await asyncio.to_thread(_read, files, line, older=older)
+        if self.shared is None or line is None:
+            return noted
+        ids = (await asyncio.to_thread(self.shared.list_ids, line)) - noted.lines.keys()
+        async with self.database.system_transaction(write=False) as tx:
+            stored = await list_receipts(tx, list(ids))
+        noted.stored = len(stored)
+        noted.add(await asyncio.to_thread(self.shared.read, line, ids - stored), line, older=False)
+        return noted
 
     async def _recover(self) -> None:
         standing = await self.marks.standing()
@@ -122,8 +161,8 @@ class ReplayService:
         if standing.position is None:
             raise _vanished(self.marks.address)
         # Lines of older releases name no database: only a person can say that they belong to this one.
-        read = await asyncio.to_thread(_read, self._present(), _line(standing), older=False)
-        receipt = await self._replay(START, standing, read, None, incomplete=False)
+        noted = await self._read(self._present(), _line(standing), older=False)
+        receipt = await self._replay(START, standing, noted, None, incomplete=False)
         log.warning(
             "The database was restored from a backup: %s erasures were repeated, and epoch %s begins. "
             "API keys that were revoked since the backup are valid again: revoke them.",
@@ -135,12 +174,12 @@ class ReplayService:
         self,
         caller: Caller,
         standing: Standing,
-        read: tuple[dict[UUID, ErasureLine], int, int],
+        noted: _Noted,
         request: RequestInfo | None,
         *,
         incomplete: bool,
     ) -> ReplayReceipt:
-        lines, foreign, unreadable = read
+        lines = noted.lines
         async with self.database.system_transaction(write=False) as tx:
             stored = await list_receipts(tx, list(lines))
         new = sorted((line for id_, line in lines.items() if id_ not in stored), key=lambda line: line.at)
@@ -151,7 +190,9 @@ class ReplayService:
         epoch = await self._begin_epoch(caller, standing, request)
         mark = standing.mark
         await self.marks.step(line=mark.line if mark else None, above=mark.step if mark else 0)
-        return ReplayReceipt(len(new), len(stored), foreign, unreadable, dict(erased), epoch)
+        return ReplayReceipt(
+            len(new), len(stored) + noted.stored, noted.foreign, noted.unreadable, dict(erased), epoch
+        )
 
     def _check_complete(self, standing: Standing, new: int, *, incomplete: bool) -> None:
         counted = standing.mark.erasures if standing.mark is not None else 0
@@ -221,24 +262,10 @@ def _line(standing: Standing) -> str | None:
     return named.line if named is not None else None
 
 
-def _read(
-    files: Sequence[Path], line: str | None, *, older: bool
-) -> tuple[dict[UUID, ErasureLine], int, int]:
-    """Return the erasures of the history ``line`` (None: of any) by id; then how many are foreign and unreadable.
-
-    ``older``: take lines that name no history too.
-    """
-    lines: dict[UUID, ErasureLine] = {}
-    foreign = unreadable = 0
-    for written in _written(files):
-        parsed = _parsed(written)
-        if parsed is None:
-            unreadable += 1
-        elif line is not None and parsed.database != line and not (older and parsed.database is None):
-            foreign += 1
-        else:
-            lines[parsed.id] = parsed
-    return lines, foreign, unreadable
+def _read(files: Sequence[Path], line: str | None, *, older: bool) -> _Noted:
+    noted = _Noted()
+    noted.add(_written(files), line, older=older)
+    return noted
 
 
 def _written(files: Sequence[Path]) -> Iterator[bytes]:

@@ -30,7 +30,7 @@ class HighWater:
 
 
 class MarkUnreadableError(Exception):
-    """A mark is damaged, or its folder cannot be read or written; the message names the file."""
+    """A mark is damaged, or its place (with the erasures there) cannot be read or written; the message names it."""
 
 
 class MarkStore(Protocol):

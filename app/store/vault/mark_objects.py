@@ -36,18 +36,7 @@ class MarkBucket:
     def __init__(self, location: str) -> None:
         """Take a location such as ``s3://bucket/folder``."""
         self.place = location
-        bucket, _, prefix = location.removeprefix(SCHEME).partition("/")
-        self._store = S3Store(
-            bucket,
-            prefix=prefix.strip("/") or None,
-            client_options={
-                "timeout": _TIME_LIMIT,
-                "connect_timeout": _CONNECT_LIMIT,
-                # Options of the client given here replace those of the environment, this one among them.
-                "allow_http": os.environ.get("AWS_ALLOW_HTTP", "").lower() == "true",
-            },
-            retry_config={"max_retries": _RETRIES, "retry_timeout": _TIME_LIMIT},
-        )
+        self._store = store_at(location)
 
     def find(self, line: str) -> HighWater | None:
         """Return the mark of the database whose history is ``line``."""
@@ -95,6 +84,24 @@ class MarkBucket:
                 "the bucket, AWS_REGION, AWS_ENDPOINT_URL and the credentials, which need GetObject, PutObject and "
                 "ListBucket."
             ) from None
+
+
+def store_at(location: str) -> S3Store:
+    """Return the client of a location such as ``s3://bucket/folder``."""
+    bucket, _, prefix = location.removeprefix(SCHEME).partition("/")
+    return S3Store(
+        bucket,
+        prefix=prefix.strip("/") or None,
+        # Object lock takes no object without a checksum.
+        checksum_algorithm="SHA256",
+        client_options={
+            "timeout": _TIME_LIMIT,
+            "connect_timeout": _CONNECT_LIMIT,
+            # Options of the client given here replace those of the environment, this one among them.
+            "allow_http": os.environ.get("AWS_ALLOW_HTTP", "").lower() == "true",
+        },
+        retry_config={"max_retries": _RETRIES, "retry_timeout": _TIME_LIMIT},
+    )
 
 
 def _name(line: str) -> str:
