@@ -304,6 +304,8 @@ def replay_erasures(
         f"Repeated {receipt.repeated} erasures: {_counted(receipt.erased)}. {receipt.stored} were in the database. "
         f"The restore epoch is now {receipt.epoch}; the service may start."
     )
+    if receipt.jobs:
+        note(f"Took over {receipt.jobs} orders and receipts of erasures.")
     if receipt.foreign:
         note(f"Skipped {receipt.foreign} erasures of other databases.")
     if receipt.unreadable:

@@ -178,15 +178,17 @@ def test_without_mark_and_files_the_erased_come_back(installation: Installation)
 def test_a_start_without_all_files_of_erasures_names_the_command(installation: Installation) -> None:
     _erased_after_a_backup(installation)
     file, elsewhere = installation.folder / "erasures.jsonl", installation.folder / "of another host.jsonl"
-    first, second = file.read_text().splitlines()
+    first, ordered, second, receipt = file.read_text().splitlines()
     file.write_text(f"{first}\n")
     foreign = {**json.loads(second), "database": "0123456789abcdef", "scope": "talk"}
-    elsewhere.write_text(f"{second[:40]}\n{second}\n{json.dumps(foreign)}\n")
+    elsewhere.write_text(f"{second[:40]}\n{ordered}\n{second}\n{receipt}\n{json.dumps(foreign)}\n")
 
     code, said = installation.command("serve")
     assert code == 1
     assert COMMAND in said
-    assert "2 erasures" in said
+    assert (
+        "counts 4 orders, steps and receipts of erasures, but database and files of erasures have 1" in said
+    )
     code, said = installation.command("vault", "erase", "--scope", "talk", "--yes")
     assert (code, COMMAND in said) == (1, True)
     code, said = installation.command("vault", "replay-erasures")
@@ -196,6 +198,7 @@ def test_a_start_without_all_files_of_erasures_names_the_command(installation: I
     assert code == 0, said
     assert "Repeated 2 erasures: SECRET_PASSWORD=3." in said
     assert "1 erasures of other databases" in said
+    assert "2 orders and receipts" in said
     assert "1 lines that are no erasures" in said
     with running_service(installation.folder, database_url=installation.url) as service:
         assert _originals(service, "talk") == {"SECRET_PASSWORD_2": SECRETS["stays"]}

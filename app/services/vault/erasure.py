@@ -26,6 +26,7 @@ from app.store.changes import announce
 from app.store.database import Database
 from app.store.vault.blind import list_by_digest, remove_by_digest
 from app.store.vault.erasure_files import ErasurePlace
+from app.store.vault.erasure_jobs import StoredErasureJob, document_of
 from app.store.vault.vault import (
     EntryPlace,
     add_erasure,
@@ -39,7 +40,8 @@ VAULT_CHANGED = "vault"
 Its name is that of the scope; None: any scope of the tenant.
 """
 
-Kind = Literal["scope", "handle", "value", "tenant"]
+Kind = Literal["scope", "handle", "value", "tenant", "order", "receipt"]
+"""What was erased; or that a job was ordered, or has its receipt, so that a restored database has them again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +75,17 @@ class ErasureSink:
     place: ErasurePlace | None
 
     async def append(
-        self, tenant: str, receipt: ErasureReceipt, places: Sequence[EntryPlace], database: str | None = None
+        self,
+        tenant: str,
+        receipt: ErasureReceipt,
+        places: Sequence[EntryPlace],
+        database: str | None = None,
+        job: UUID | StoredErasureJob | None = None,
     ) -> None:
         """Write one line and return when it is stored durably; if this fails, nothing is erased.
 
-        ``database`` names the history of the database: two services may share the place.
+        ``database`` names the history of the database: two services may share the place. ``job`` is what was ordered
+        or is done, or the job that this is a step of.
         """
         if self.place is None:
             return
@@ -92,6 +100,8 @@ class ErasureSink:
             "counts": receipt.counts,
             "erased": [[place.scope, place.label, place.ordinal] for place in places],
         }
+        if job is not None:
+            line["job"] = document_of(job) if isinstance(job, StoredErasureJob) else str(job)
         try:
             written = json.dumps(line).encode() + b"\n"
             await asyncio.to_thread(self.place.append, database, receipt.id, written)
@@ -205,21 +215,20 @@ class ErasureService:
         removed: Sequence[EntryPlace],
         events: Sequence[AuditEvent],
         history: str | None,
+        job: UUID | None = None,
     ) -> None:
         """Store receipt and events, then append the line; the commit comes last, so a noted erasure can be redone."""
-        await add_erasure(
-            tx,
-            caller.tenant,
-            receipt.id,
-            receipt.kind,
-            receipt.at,
-            receipt.actor,
-            receipt.scope,
-            receipt.counts,
-        )
+        await self._add(tx, caller.tenant, receipt)
         await announce(tx, Changed(VAULT_CHANGED, caller.tenant, receipt.scope))
         await self.audit.record_with(tx, *events)
-        await self.sink.append(caller.tenant, receipt, removed, history)
+        await self.sink.append(caller.tenant, receipt, removed, history, job)
+
+    async def note_job(self, tx: Transaction, job: StoredErasureJob, history: str | None) -> None:
+        """Note outside the database, before it holds, that a job was ordered or is done."""
+        kind: Kind = "order" if job.finished is None else "receipt"
+        receipt = ErasureReceipt(uuid7(), kind, job.finished or job.created, job.actor, None, {})
+        await self._add(tx, job.tenant, receipt)
+        await self.sink.append(job.tenant, receipt, [], history, job)
 
     async def history(self) -> str | None:
         """Return the name of the database's history, or raise where the database lacks earlier erasures."""
@@ -229,6 +238,12 @@ class ErasureService:
         """Let the mark count an erasure that is committed."""
         if self.marks is not None:
             await self.marks.note_erasure()
+
+    async def _add(self, tx: Transaction, tenant: str, receipt: ErasureReceipt) -> None:
+        await add_erasure(
+            *(tx, tenant, receipt.id, receipt.kind, receipt.at, receipt.actor),
+            *(receipt.scope, receipt.counts),
+        )
 
     def _receipt(
         self, kind: Kind, caller: Caller, scope: str | None, counts: dict[str, int]

@@ -10,7 +10,7 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from typing import Any, Final
 from uuid import UUID
@@ -117,7 +117,7 @@ class ErasureJobs:
             return True  # entries of older releases have their digests now, by which they are found
         if job.kind == "tenant" and not await self._is_empty(job):
             return False
-        return await self._finish(tenant, job_id)
+        return await self._finish(tenant, job_id, history)
 
     async def _erase_values(self, tx: Transaction, job: StoredErasureJob, history: str | None) -> bool:
         sought = sought_by(job.plan)
@@ -130,7 +130,7 @@ class ErasureJobs:
         receipt = self._receipt(job, None, counts)
         by_scope = [(name, list(own)) for name, own in groupby(removed, lambda place: place.scope)]
         events = [self._event(job, receipt, name, own) for name, own in by_scope]
-        await self.erasures.store(tx, _actor(job), receipt, removed, events, history)
+        await self.erasures.store(tx, _actor(job), receipt, removed, events, history, job.id)
         # A scope counts with the last of its values: the next step may erase more of it.
         left = await list_scopes_with(tx, job.tenant, sought, [name for name, _ in by_scope])
         await update_job(
@@ -154,7 +154,7 @@ class ErasureJobs:
                 continue  # it has ended meanwhile
             receipt = self._receipt(job, name, Counter(counts))
             event = self._event(job, receipt, name, [])
-            await self.erasures.store(tx, _actor(job), receipt, [], [event], history)
+            await self.erasures.store(tx, _actor(job), receipt, [], [event], history, job.id)
             erased.append(name)
             total.update(counts)
         if names:
@@ -174,7 +174,7 @@ class ErasureJobs:
             tenant = await find_tenant(tx, job.plan["tenant"])
         return tenant is None or tenant.emptied is not None
 
-    async def _finish(self, tenant: str, job_id: UUID) -> bool:
+    async def _finish(self, tenant: str, job_id: UUID, history: str | None) -> bool:
         """Sign and store the receipt; return True where something is left to erase after all."""
         audit = self.erasures.audit
         keys = await LogKeyService.over(audit).open()
@@ -204,17 +204,10 @@ class ErasureJobs:
                 _actor(job), "erasure.done", OUTCOME_OK, None, counts=job.counts, details=details
             )
             await audit.record_with(tx, event)
-            await update_job(
-                tx,
-                job,
-                state=job.state,
-                finished=job.finished,
-                total=job.total,
-                done=job.done,
-                unreadable=job.unreadable,
-                receipt=note,
-                plan={},
-            )
+            job = replace(job, receipt=note, plan={})
+            await update_job(tx, job, **asdict(job))
+            await self.erasures.note_job(tx, job, history)
+        await self.erasures.count()
         return False
 
     def _receipt(self, job: StoredErasureJob, scope: str | None, counts: Counter[str]) -> ErasureReceipt:

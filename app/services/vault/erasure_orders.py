@@ -11,6 +11,7 @@ from app.core.errors import InvalidArgumentsError, NotFoundError
 from app.core.ids import uuid7
 from app.core.request import RequestInfo
 from app.services.audit.audit import AuditService, checked_reason
+from app.services.vault.erasure import ErasureService
 from app.services.vault.erasure_jobs import plan_of
 from app.services.vault.subjects import SubjectRequest, SubjectService, SubjectTotals, SubjectValue
 from app.services.vault.tenant_erasure import TenantErasure
@@ -74,11 +75,12 @@ class ErasureOrders:
     audit: AuditService
     subjects: SubjectService
     tenants: TenantErasure
+    erasures: ErasureService
 
     @classmethod
     def over(cls, vault: VaultService, tenants: TenantErasure) -> "ErasureOrders":
         """Return what takes orders for a vault, and for tenants."""
-        return cls(vault.database, vault.audit, SubjectService.over(vault), tenants)
+        return cls(vault.database, vault.audit, SubjectService.over(vault), tenants, vault.erasures)
 
     async def preview(
         self, caller: Caller, order: ErasureOrder, request: RequestInfo | None = None
@@ -102,11 +104,14 @@ class ErasureOrders:
             totals = await self._totals(caller, order)
         if order.tenant is not None:
             await self.tenants.erase(caller, order.tenant, request)
+        history = await self.erasures.history()
         job = self._job(caller, order, totals)
         event = replace(event, details={**event.details, "job": str(job.id), "total": job.total})
         async with self.database.transaction(caller.tenant) as tx:
             await add_job(tx, job)
             await self.audit.record_with(tx, event)
+            await self.erasures.note_job(tx, job, history)
+        await self.erasures.count()
         return job
 
     async def get(self, caller: Caller, job_id: UUID, request: RequestInfo | None = None) -> StoredErasureJob:

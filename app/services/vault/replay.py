@@ -18,6 +18,7 @@ from app.core.request import RequestInfo
 from app.engines.cipher import KeyKeeper
 from app.services.audit.audit import AuditService
 from app.services.vault.erasure import VAULT_CHANGED
+from app.services.vault.erasure_jobs import sought_by
 from app.services.vault.mark import COMMAND, DatabaseBehindError, MarkKeeper, Standing
 from app.services.vault.restore_epoch import begin_epoch
 from app.store.access.tenants import mark_erased
@@ -27,7 +28,16 @@ from app.store.database import Database
 from app.store.dialects import address_of
 from app.store.locks import only_here
 from app.store.vault.erasure_files import SharedErasures
+from app.store.vault.erasure_jobs import (
+    RUNNING,
+    StoredErasureJob,
+    find_job,
+    job_of,
+    restore_job,
+    update_job,
+)
 from app.store.vault.mark_files import MarkStore
+from app.store.vault.subjects import list_scopes_with
 from app.store.vault.vault import EntryPlace, add_erasure, list_receipts, remove_older
 
 START: Final = Caller(SYSTEM_TENANT, "start", frozenset())
@@ -52,17 +62,23 @@ class ErasureLine:
     actor: str
     scope: str | None
     places: tuple[EntryPlace, ...]
+    job: StoredErasureJob | None
+    """What was ordered or is done, where the line notes that and no erasure."""
+    step_of: UUID | None
+    """The job that this erasure is a step of."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayReceipt:
     """What became of the lines of the files, counted; ``erased`` are values by label.
 
-    ``repeated`` were unknown to the database, ``stored`` were not, ``foreign`` belong to another database, and
-    ``unreadable`` are no erasures: a write that was cut off, whose erasure was never confirmed.
+    ``repeated`` were unknown to the database, as were ``jobs`` orders and receipts; ``stored`` were not, ``foreign``
+    belong to another database, and ``unreadable`` are no erasures: a write that was cut off, whose erasure was never
+    confirmed.
     """
 
     repeated: int
+    jobs: int
     stored: int
     foreign: int
     unreadable: int
@@ -187,11 +203,18 @@ class ReplayService:
         erased: Counter[str] = Counter()
         for line in new:
             erased.update(await self._erase(caller, line, request))
+        jobs = sum(line.job is not None for line in new)
         epoch = await self._begin_epoch(caller, standing, request)
         mark = standing.mark
         await self.marks.step(line=mark.line if mark else None, above=mark.step if mark else 0)
         return ReplayReceipt(
-            len(new), len(stored) + noted.stored, noted.foreign, noted.unreadable, dict(erased), epoch
+            len(new) - jobs,
+            jobs,
+            len(stored) + noted.stored,
+            noted.foreign,
+            noted.unreadable,
+            dict(erased),
+            epoch,
         )
 
     def _check_complete(self, standing: Standing, new: int, *, incomplete: bool) -> None:
@@ -199,9 +222,9 @@ class ReplayService:
         present = (standing.position.erasures if standing.position is not None else 0) + new
         if present < counted and not incomplete:
             raise DatabaseBehindError(
-                f"The database was restored from a backup. Its mark counts {counted} erasures, but database and "
-                f"files of erasures have {present}: whoever was erased since would come back. Collect the "
-                f"erasures*.jsonl of all hosts and run {COMMAND}, then start again "
+                f"The database was restored from a backup. Its mark counts {counted} orders, steps and receipts of "
+                f"erasures, but database and files of erasures have {present}: whoever was erased since would come "
+                f"back. Collect the erasures*.jsonl of all hosts and run {COMMAND}, then start again "
                 "(--incomplete goes on without them)."
             )
 
@@ -212,19 +235,23 @@ class ReplayService:
             async with self.database.system_transaction() as tx:
                 await mark_erased(tx, line.tenant, line.at)
         async with self.database.transaction(line.tenant) as tx:
+            if line.job is not None:
+                await restore_job(tx, line.job)
             counts = await remove_older(
                 tx, line.tenant, line.scope if line.kind == "scope" else None, line.places, line.at + _SKEW
             )
+            if line.step_of is not None:
+                await _count_step(tx, line, counts)
             await add_erasure(tx, line.tenant, line.id, line.kind, line.at, line.actor, line.scope, counts)
             event = self.audit.new_event(
                 caller,
-                "vault.replay_erasure",
+                "vault.replay_erasure" if line.job is None else "erasure.replay",
                 OUTCOME_OK,
                 request,
                 tenant=line.tenant,
                 scope_ref=None if line.scope is None else self.audit.scope_ref(line.tenant, line.scope),
                 counts=counts,
-                details={"receipt": str(line.id)},
+                details={"receipt": str(line.id)} if line.job is None else {"job": str(line.job.id)},
             )
             await announce(tx, Changed(VAULT_CHANGED, line.tenant, line.scope))
             await self.audit.record_with(tx, event)
@@ -241,6 +268,21 @@ class ReplayService:
 
         above = standing.mark.epoch if standing.mark is not None else 0
         return await begin_epoch(self.database, note, above=above)
+
+
+async def _count_step(tx: Transaction, line: ErasureLine, counts: dict[str, int]) -> None:
+    """Count what was erased again for the job that it was a step of, which goes on and states it in its receipt."""
+    job = None if line.step_of is None else await find_job(tx, line.tenant, line.step_of, lock=True)
+    if job is None or job.state != RUNNING or not counts:
+        return
+    total, done, scopes = Counter(job.counts) + Counter(counts), job.done, job.scopes + 1
+    if job.kind == "values":
+        # A job of scopes goes through all of them once more; one of values finds only what is left.
+        done += sum(counts.values())
+        names = sorted({place.scope for place in line.places})
+        left = await list_scopes_with(tx, line.tenant, sought_by(job.plan), names)
+        scopes = job.scopes + len(names) - len(left)
+    await update_job(tx, job, counts=dict(total), done=done, total=max(job.total, done), scopes=scopes)
 
 
 def refuse_vanished(file: Path | None, url: str, store: MarkStore) -> None:
@@ -278,6 +320,7 @@ def _parsed(written: bytes) -> ErasureLine | None:
     try:
         read: dict[str, Any] = json.loads(written)
         at = datetime.fromisoformat(read["at"])
+        job = read.get("job")
         return ErasureLine(
             database=read.get("database"),
             tenant=str(read["tenant"]),
@@ -289,6 +332,8 @@ def _parsed(written: bytes) -> ErasureLine | None:
             places=tuple(
                 EntryPlace(str(scope), str(label), int(ordinal)) for scope, label, ordinal in read["erased"]
             ),
+            job=job_of(job) if isinstance(job, dict) else None,
+            step_of=UUID(job) if isinstance(job, str) else None,
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         return None

@@ -41,6 +41,38 @@ class StoredErasureJob:
     receipt: str | None = None
 
 
+def document_of(job: StoredErasureJob) -> dict[str, Any]:
+    """Return a job as JSON, from which ``job_of`` makes it again."""
+    moments = {name: moment and moment.isoformat() for name, moment in _moments(job).items()}
+    return {**asdict(job), "id": str(job.id), **moments}
+
+
+def job_of(document: dict[str, Any]) -> StoredErasureJob:
+    """Return a job, or raise ValueError, KeyError or TypeError where ``document`` is none."""
+    finished = document["finished"]
+    return StoredErasureJob(
+        **{
+            **document,
+            "id": UUID(document["id"]),
+            "created": datetime.fromisoformat(document["created"]),
+            "finished": finished and datetime.fromisoformat(finished),
+        }
+    )
+
+
+def _moments(job: StoredErasureJob) -> dict[str, datetime | None]:
+    return {"created": job.created, "finished": job.finished}
+
+
+async def restore_job(tx: AsyncConnection, job: StoredErasureJob) -> None:
+    """Store a job that a restored database lacks; one that is done is stored over one that is not."""
+    stored = await find_job(tx, job.tenant, job.id, lock=True)
+    if stored is None:
+        await add_job(tx, job)
+    elif stored.state == RUNNING and job.state == DONE:
+        await update_job(tx, stored, **asdict(job))
+
+
 async def add_job(tx: AsyncConnection, job: StoredErasureJob) -> None:
     """Store a new job."""
     await tx.execute(insert(erasure_job).values(**asdict(job)))
