@@ -1,12 +1,22 @@
 """What the Python client takes from its environment, and what it administers, against a running service."""
 
+import asyncio
+import json
 import ssl
+import time
 import typing
 
 import httpx2
 import pytest
 
-from sluice_client import AsyncSluice, NotFoundError, Sluice, UnauthenticatedError
+from sluice_client import (
+    AsyncSluice,
+    InvalidArgumentsError,
+    NotFoundError,
+    Sluice,
+    SluiceError,
+    UnauthenticatedError,
+)
 from sluice_client.arguments import RedactArguments, RestoreArguments
 from tests.e2e.running import Service
 
@@ -85,12 +95,63 @@ def test_what_was_erased_is_not_restored_and_the_log_has_it(service: Service, sc
         sluice.redact("I am John Doe and this is Jane Smith.", scope=scope)
         sluice.erasures.handle(scope, "PERSON_1")
         assert sluice.restore("[PERSON_1] [PERSON_2]", scope=scope).text == "[PERSON_1] Jane Smith"
-        sluice.erasures.value("Jane Smith")
-        assert sluice.restore("[PERSON_2]", scope=scope).text == "[PERSON_2]"
         sluice.erasures.scope(scope)
+        assert sluice.restore("[PERSON_2]", scope=scope).text == "[PERSON_2]"
         events = sluice.audit.events(scope=scope, most=50)
         assert {"middleware.invoke"} < {event["action"] for event in events}
         assert len(sluice.audit.events(most=3)) == 3
+
+
+async def test_a_person_is_found_previewed_and_erased_with_a_receipt(service: Service, scope: str) -> None:
+    values, reason = ["JOHN  doe", {"value": "Jane Smith", "type": "PERSON"}], "Request 2026-114"
+    async with AsyncSluice(service.url, service.key) as sluice:
+        await sluice.redact("I am John Doe and this is Jane Smith.", scope=scope)
+        assert (await sluice.subjects.search(values, reason))["by_value"][0] == 0, "another spelling"
+        page = await sluice.subjects.search(values, reason, variants=True, limit=1000)
+        assert next(group for group in page["items"] if group["scope"] == scope)["count"] == 2
+        assert {group["type"] for group in page["items"]} == {"PERSON"}
+        seen = await sluice.erasures.preview(reason, values=values, variants=True)
+        assert (seen["total"], seen["by_value"]) == (sum(page["by_value"]), page["by_value"])
+        assert (await sluice.restore("[PERSON_1]", scope=scope)).text == "John Doe", (
+            "a preview erases nothing"
+        )
+        job = await sluice.erasures.order(reason, values=values, variants=True)
+        assert (job["state"], job["total"]) == ("running", seen["total"])
+        until = time.monotonic() + 45
+        while job["state"] != "done" and time.monotonic() < until:
+            await asyncio.sleep(0.2)
+            job = await sluice.erasures.get(job["id"])
+        assert job["counts"] == {"PERSON": seen["total"]}
+        assert job["receipt"].startswith("sluice erasure receipt 1\n")
+        assert (await sluice.restore("[PERSON_1]", scope=scope)).text == "[PERSON_1]"
+        with pytest.raises(NotFoundError):
+            await sluice.erasures.get("0193b2f0-7c1d-7a53-9f0e-3f6a2f1b8c11")
+        with pytest.raises(InvalidArgumentsError, match="one of values, scopes and tenant"):
+            await sluice.erasures.order(reason, values=values, scopes=[scope])
+
+
+def test_the_log_gives_its_keys_checkpoints_proofs_and_counts(service: Service, scope: str) -> None:
+    with Sluice(service.url, service.key) as sluice:
+        sluice.redact("I am John Doe.", scope=scope)
+        event = sluice.audit.events(most=1)[0]["id"]
+        until = time.monotonic() + 45
+        # What was stored a moment ago is not sealed yet.
+        while True:
+            try:
+                proofs = sluice.audit.proofs([event])
+                break
+            except SluiceError:
+                assert time.monotonic() < until
+                time.sleep(0.2)
+        head, *lines = map(json.loads, proofs.splitlines())
+        assert [json.loads(line["event"])["id"] for line in lines] == [event.replace("-", "")], head
+        name, size, *_ = sluice.audit.checkpoint().splitlines()
+        assert sluice.audit.keys()["items"][-1]["key"].startswith(f"{name}+")
+        assert name in sluice.audit.checkpoint(old=int(size))
+        rows = sluice.audit.counts(by=["action", "outcome"])["items"]
+        assert {"action", "outcome", "events"} <= set(rows[0])
+        with pytest.raises(NotFoundError):
+            sluice.audit.content(event, "Complaint 2026-114")
 
 
 async def test_policies_change_over_the_version_that_was_read(service: Service) -> None:

@@ -55,7 +55,30 @@ const events: AuditEvent[] = await sluice.audit.events({ most: 3 });
 assert.equal(events.length, 3);
 await sluice.erasures.handle(scope, "SSN_1");
 assert.equal((await sluice.restore("[SSN_1]", { scope })).text, "[SSN_1]");
+const [values, reason] = [["JOHN  doe"], "Request 2026-114"];
+assert.equal((await sluice.subjects.search(values, reason)).scopes, 0);
+const page = await sluice.subjects.search(values, reason, { variants: true, limit: 10 });
+assert.deepEqual(page.items.map((group) => [group.scope, group.type]), [[scope, "PERSON"]]);
+const preview = await sluice.erasures.preview(reason, { values, variants: true });
+assert.deepEqual(preview.by_value, page.by_value);
+const order = await sluice.erasures.order(reason, { values, variants: true });
+let job = await sluice.erasures.get(order.id);
+for (const until = Date.now() + 45_000; job.state !== "done" && Date.now() < until; job = await sluice.erasures.get(order.id)) {
+  await new Promise((resolve) => setTimeout(resolve, 200));
+}
+assert.equal(job.receipt?.split("\n")[0], "sluice erasure receipt 1");
+assert.equal((await sluice.restore("[PERSON_1]", { scope })).text, "[PERSON_1]");
 await sluice.erasures.scope(scope);
+
+// The log.
+const [origin, size] = (await sluice.audit.checkpoint()).split("\n");
+assert.ok((await sluice.audit.keys()).items.at(-1)?.key.startsWith(`${origin}+`));
+assert.ok((await sluice.audit.checkpoint({ old: Number(size) })).includes(`${origin}`));
+const oldest = (await sluice.audit.events({ most: 1000 })).at(-1)!;
+const proof = (await sluice.audit.proofs([oldest.id])).trimEnd().split("\n");
+assert.equal(JSON.parse(JSON.parse(proof[1]!).event).id, oldest.id.replaceAll("-", ""));
+assert.ok((await sluice.audit.counts({ by: ["action"] })).items.length > 0);
+await assert.rejects(sluice.audit.content(oldest.id, "Complaint 2026-114"), { code: "not_found" });
 
 // Errors.
 await assert.rejects(sluice.invoke("pii_redaction", "x", { nonsense: 1 }), (error: unknown) => {

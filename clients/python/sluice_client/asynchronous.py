@@ -10,7 +10,7 @@ from typing import Self, TypeVar, Unpack
 import httpx2
 
 from sluice_client import operations
-from sluice_client.admin import Audit, Erasures, Keys, Policies
+from sluice_client.admin import Audit, Erasures, Keys, Policies, Subjects
 from sluice_client.arguments import RedactArguments, RestoreArguments, address, credential, trust
 from sluice_client.duplex import restored_stream
 from sluice_client.errors import SluiceError
@@ -68,7 +68,8 @@ class AsyncSluice:
         self._owns_http = http_client is None
         self.keys = Keys(self._drive, self._drive)
         self.policies = Policies(self._drive, self._drive)
-        self.audit = Audit(self._drive)
+        self.audit = Audit(self._drive, self._drive, self._drive)
+        self.subjects = Subjects(self._drive)
         self.erasures = Erasures(self._drive)
         self._opening = asyncio.Lock()
 

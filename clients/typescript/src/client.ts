@@ -1,5 +1,5 @@
 /** The client: the same calls, under the same names, as the Python client. */
-import { Audit, Erasures, Keys, Policies } from "./admin.js";
+import { Audit, Erasures, Keys, Policies, Subjects } from "./admin.js";
 import { ProtocolError } from "./errors.js";
 import { restoredEvents, type Event } from "./events.js";
 import { Http, type Options } from "./http.js";
@@ -111,6 +111,7 @@ export class Sluice {
   readonly keys: Keys;
   readonly policies: Policies;
   readonly audit: Audit;
+  readonly subjects: Subjects;
   readonly erasures: Erasures;
   readonly #http: Http;
 
@@ -119,6 +120,7 @@ export class Sluice {
     this.keys = new Keys(this.#http);
     this.policies = new Policies(this.#http);
     this.audit = new Audit(this.#http);
+    this.subjects = new Subjects(this.#http);
     this.erasures = new Erasures(this.#http);
   }
 

@@ -14,7 +14,7 @@ export interface Options {
   fetch?: typeof fetch;
 }
 
-export type Query = Record<string, string | number | boolean | null | undefined>;
+export type Query = Record<string, string | number | boolean | readonly string[] | null | undefined>;
 
 const LONGEST_PAUSE_S = 10;
 
@@ -41,6 +41,16 @@ export class Http {
 
   /** Send one request and return its answer, which is JSON or empty. */
   async json(method: string, path: string, body?: unknown, query: Query = {}, repeatable = method === "GET"): Promise<unknown> {
+    const text = await this.text(method, path, body, query, repeatable);
+    try {
+      return text === "" ? undefined : JSON.parse(text);
+    } catch {
+      throw new ProtocolError("The answer is not JSON: does Sluice listen at this address?");
+    }
+  }
+
+  /** Send one request and return its answer as it is. */
+  async text(method: string, path: string, body?: unknown, query: Query = {}, repeatable = method === "GET"): Promise<string> {
     for (let attempt = 0; ; attempt += 1) {
       try {
         return await this.#once(method, path, body, query);
@@ -62,29 +72,23 @@ export class Http {
     }
   }
 
-  async #once(method: string, path: string, body: unknown, query: Query): Promise<unknown> {
+  async #once(method: string, path: string, body: unknown, query: Query): Promise<string> {
     const url = new URL(`${this.url}${path}`);
     for (const [name, value] of Object.entries(query)) {
-      if (value !== undefined && value !== null) url.searchParams.set(name, String(value));
+      if (value === undefined || value === null) continue;
+      for (const each of Array.isArray(value) ? value : [value]) url.searchParams.append(name, String(each));
     }
     const init: RequestInit = { method, headers: { ...this.headers }, redirect: "error" };
     if (body !== undefined) {
       init.headers = { ...this.headers, "Content-Type": "application/json" };
       init.body = JSON.stringify(body);
     }
-    let response: Response;
-    let text: string;
     try {
-      response = await this.fetch(url, { ...init, signal: AbortSignal.timeout(this.timeout) });
+      const response = await this.fetch(url, { ...init, signal: AbortSignal.timeout(this.timeout) });
       if (!response.ok) throw await this.failure(response);
-      text = await response.text();
+      return await response.text();
     } catch (fault) {
       throw this.fault(fault);
-    }
-    try {
-      return text === "" ? undefined : JSON.parse(text);
-    } catch {
-      throw new ProtocolError("The answer is not JSON: does Sluice listen at this address?");
     }
   }
 

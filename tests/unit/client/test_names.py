@@ -37,7 +37,7 @@ def test_the_client_has_every_call():
     assert wanted - in_typescript("client.ts", "Sluice") == set()
 
 
-@pytest.mark.parametrize("kind", ["Keys", "Policies", "Audit", "Erasures"])
+@pytest.mark.parametrize("kind", ["Keys", "Policies", "Audit", "Subjects", "Erasures"])
 def test_the_administration_has_every_call(kind):
     python = {spelled(name) for name in methods(getattr(admin, kind))}
     assert python and python - in_typescript("admin.ts", kind) == set()
