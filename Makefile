@@ -12,7 +12,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 LOCK := $(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options
 
-.PHONY: help run setup test coverage lint format bench outside soak mutants way lock docs image clean
+.PHONY: help run setup test coverage lint format bench judge outside soak mutants way lock docs image clean
 
 help:
 	@echo "make run     install what is missing and serve http://127.0.0.1:8000"
@@ -22,6 +22,7 @@ help:
 	@echo "make coverage  the same tests, and which lines they reach"
 	@echo "make lint    the checks of make test that run no test"
 	@echo "make bench   measure, print the tables and write them to docs/figures.md"
+	@echo "make judge   measure how well it judges, with intervals, and write it to docs/judgement.md"
 	@echo "make outside real clients, proxies and browsers, and the whole of what make test samples (<= 60 minutes);"
 	@echo "             with CI set it installs what is missing from Debian, else it names what it leaves out"
 	@echo "make soak    long fault and load tests (hours)"
@@ -67,6 +68,10 @@ format: $(TESTING)
 
 bench: $(TESTING) $(RIVALS) $(LITELLM)
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.speed --write docs/figures.md
+
+# Rivals are judged beside it where `make bench` has installed them.
+judge: $(TESTING)
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.judge --write docs/judgement.md
 
 # Each rival in an environment of its own, so that none is slowed by what another needs.
 $(RIVALS): $(filter-out %/litellm.txt,$(wildcard tests/benchmarks/rivals/*.txt)) tests/benchmarks/node/package-lock.json

@@ -27,7 +27,7 @@ SECRET_PROVIDERS: Final[tuple[str, ...]] = tuple(
     paypal paystack pdfco percy perplexity persona phrase pinecone pipedrive plaid planetscale plivo polar
     portkey posthog postman postmark prefect prismic private_key pulumi pusher pypi quickbooks railway
     rapidapi raygun razorpay readme rebrandly recurly reddit render replicate resend retool roboflow
-    rocketchat rollbar rootly rubygems runpod salesforce sanity saucelabs scaleway scalingo securitytrails
+    rocketchat rollbar rootly rubygems runpod salesforce sanity saucelabs scaleway scalingo securitytrails seed_phrase
     segment sendbird sendgrid sentry serpapi serper settlemint shippo shodan shopify shortcut shutterstock
     sinch sketchfab slack smithery snowflake snyk sonar sourcegraph sourcehut sparkpost splitio splunk
     spotify square squarespace stability statsig statuspage storyblok strava stream stripe stytch sumologic

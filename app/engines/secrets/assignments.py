@@ -12,7 +12,7 @@ from app.engines.secrets.spotting import SecretRule, Spot, compiled
 _NAME: Final = r"[A-Za-z0-9_\-]{0,24}"
 _SIGNED: Final = (
     rf"""{_NAME}(?:[ \t]?:[ \t]?[A-Za-z][A-Za-z\[\]|. ]{{1,24}})?["'\]\\]{{0,3}}[ \t]{{0,12}}"""
-    r"""(?:=>|:=|===|==|=|:)[ \t]{0,12}(?:\\|[bBrRuU]{0,2})"""
+    r"""(?:=>|:=|===|==|=|:|["'][ \t]{1,4}value=|\|)[ \t]{0,12}(?:\\|[bBrRuU]{0,2})"""
 )
 _SPOKEN: Final = rf"""{_NAME}["']?[ \t]+(?i:is|are|was)[ \t]*[:=]?[ \t]+["'\x60]?"""
 _OPTION: Final = rf"""{_NAME}[ \t=]["']?"""
@@ -57,6 +57,8 @@ class Assigned:
     keyword: str
     kind: Literal["password", "key"]
     label: str
+    last: bool = False
+    """Whether the keyword must be the last word of the name: DB_PASS, but not passenger or bypass."""
 
     def __call__(self, data: bytes, at: int) -> Spot | None:
         """Return the value that is assigned to the name at ``at``, or None."""
@@ -64,12 +66,14 @@ class Assigned:
         rest = _WORD.match(data, behind)
         if rest is None or _OTHER_NAMES.search(rest[0].decode("ascii")):
             return None
+        if self.last and (rest[0] or data[max(0, at - 1) : at].isalnum()):
+            return None
         value = _value(data, at, behind)
         if value is None or _OTHER_OWNERS.search(data, max(0, at - _LONG), at):
             return None
         text = data[value.start : value.end].decode("ascii")
         bare = value.bare and not data[at : at + 1].isupper() and not _is_entry(data, at, value)
-        holds = _is_password(text) if self.kind == "password" else _is_key(text)
+        holds = is_password(text) if self.kind == "password" else is_key(text)
         if not holds or (bare and _is_code(text, self.kind)):
             return None
         return Spot(value.start, value.end, self.label, 0.6)
@@ -139,7 +143,7 @@ def _is_code(value: str, kind: str) -> bool:
     return kind == "password" and changes < _DRAWN
 
 
-def _is_password(value: str) -> bool:
+def is_password(value: str) -> bool:
     """Return whether a person may have chosen this: not a word, but letters with a digit or a special character."""
     if not _PASSWORD_LEAST <= len(value) <= _PASSWORD_MOST or not _is_value(value):
         return False
@@ -150,14 +154,14 @@ def _is_password(value: str) -> bool:
 def _is_value(value: str) -> bool:
     return (
         is_filled_in(value)
-        and not is_words(value)
+        and not is_words(value.rstrip("?"))
         and not is_identifier(value)
         and not is_sequence(value)
         and _PLACE.match(value) is None
     )
 
 
-def _is_key(value: str) -> bool:
+def is_key(value: str) -> bool:
     """Return whether a machine drew this: characters that change between letters and digits often."""
     if len(value) < _KEY_LEAST or not _is_value(value) or not is_random(value):
         return False
@@ -168,7 +172,9 @@ def _is_key(value: str) -> bool:
     ]
     classified = [kind for kind in kinds if kind]
     changes = sum(kind != other for kind, other in pairwise(classified))
-    return "d" in classified and len(classified) >= 0.8 * len(value) and changes >= _CHANGES * len(classified)
+    return (
+        "d" in classified and len(classified) >= 0.65 * len(value) and changes >= _CHANGES * len(classified)
+    )
 
 
 def _is_option(data: bytes, at: int) -> bool:
@@ -178,6 +184,7 @@ def _is_option(data: bytes, at: int) -> bool:
 
 
 _PASSWORDS: Final = ("password", "passwd", "passphrase", "passwort", "pwd", "passcode")
+_LAST_WORDS: Final = ("pass", "psk", "pw")
 _KEYS: Final = (
     *("secret", "token", "api_key", "apikey", "api-key", "api key", "access_key", "accesskey", "access-key"),
     *("auth_key", "authkey", "private_key", "encryption_key", "signing_key", "master_key", "client_key"),
@@ -187,6 +194,10 @@ ASSIGNMENTS: Final[tuple[SecretRule, ...]] = (
     *(
         SecretRule("password", word, Assigned(word, "password", "SECRET_PASSWORD"), entropy=True)
         for word in _PASSWORDS
+    ),
+    *(
+        SecretRule("password", word, Assigned(word, "password", "SECRET_PASSWORD", last=True), entropy=True)
+        for word in _LAST_WORDS
     ),
     *(SecretRule("token", word, Assigned(word, "key", "SECRET_TOKEN"), entropy=True) for word in _KEYS),
 )

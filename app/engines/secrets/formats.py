@@ -37,6 +37,45 @@ _FIELD: Final = re.compile(r"\{(?:(g)|([a-z])(\d+)(?:-(\d+))?)\}")
 NAME_REACH: Final = 70
 """Longest distance from a name to the beginning of its value."""
 _HEXADECIMAL: Final = 16
+PREFIX_ENDS: Final = "_-."
+_ORDINARY: Final = frozenset(
+    [
+        "secret",
+        "live",
+        "api",
+        "web",
+        "key",
+        "sdk",
+        "test",
+        "private",
+        "mint",
+        "app",
+        "sess",
+        "access",
+        "token",
+        "cal",
+        "re",
+        "sk",
+        "pk",
+        "cs",
+        "ck",
+        "pa",
+        "fc",
+        "b",
+        "s",
+        "v1.0",
+        "t1",
+        "as",
+        "y0",
+        "cu",
+        "https",
+        "sl",
+        "sm",
+        "2",
+    ]
+)
+"""Prefixes that begin names of other things, too."""
+_TOO_SHORT: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +177,15 @@ class SecretFormat:
         raise ValueError(f"no part of {self.template!r} holds its keyword")
 
     @cached_property
+    def prefix(self) -> str:
+        """Return the prefix by which keys of this format are known at any length, empty without one."""
+        first = self.pieces[0].literal
+        if self.name or len(self.pieces) == 1 or first[-1:] not in tuple(PREFIX_ENDS) or "/" in first:
+            return ""
+        ordinary = first.rstrip(PREFIX_ENDS).lower() in _ORDINARY or not any(map(str.isalpha, first))
+        return "" if ordinary or self.pieces[1].alphabet == "g" else first
+
+    @cached_property
     def reach(self) -> int:
         """Return the longest distance from the beginning of its keyword to its end."""
         return sum(len(piece.literal) or piece.most for piece in self.pieces)
@@ -174,7 +222,9 @@ class SecretFormat:
         """Yield texts that resemble this format but do not match: too short, glued to a word, or without variety."""
         whole = self.example(draw)
         fixed = [number for number, piece in enumerate(self.pieces) if piece.alphabet not in ("", "g")]
-        if fixed:
+        if self.prefix:
+            yield self.in_context(whole[: len(self.prefix) + _TOO_SHORT])
+        elif fixed:
             parts = [piece.example(draw) for piece in self.pieces]
             last = fixed[-1]
             parts[last] = parts[last][: self.pieces[last].least - 1]

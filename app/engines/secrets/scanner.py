@@ -1,19 +1,26 @@
 """The embedded scanner: one pass for keywords, then only the rules they trigger, each in a bounded window."""
 
 import hashlib
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import accumulate
 from threading import Lock
 from typing import Any, Final
 
 from app.core.contracts.engines import EngineReport, SecretFindings, SecretOptions, Span
 from app.core.offload import off_loop
+from app.engines.secrets.commands import COMMANDS
+from app.engines.secrets.loose import LOOSE
 from app.engines.secrets.rules import FORMATS
+from app.engines.secrets.said import TOLD, typed
+from app.engines.secrets.seeds import SEED_PHRASES, seed_spots
 from app.engines.secrets.spotting import FormatFinder, SecretRule, Spot
 from app.engines.secrets.structures import STRUCTURES
-from app.engines.secrets.views import BETWEEN, changed_parts, is_decoded, places_of_views, views
+from app.engines.secrets.views import BETWEEN, changed_parts, is_decoded, is_joined, places_of_views, views
 
 NAME: Final = "embedded-secrets"
+PASSWORD: Final = "SECRET_PASSWORD"  # noqa: S105 - a label
 _GUESSED: Final = 0.6
 """The score of a finding that depends on a name alone."""
 
@@ -24,7 +31,11 @@ class RuleScanner:
     def __init__(self) -> None:
         self._rules: tuple[SecretRule, ...] = (
             *(SecretRule(form.provider, form.gate, FormatFinder(form)) for form in FORMATS),
+            *LOOSE,
             *STRUCTURES,
+            *COMMANDS,
+            *TOLD,
+            SEED_PHRASES,
         )
         self._automaton: Any = None
         self._lock = Lock()
@@ -37,10 +48,11 @@ class RuleScanner:
     @cached_property
     def report(self) -> EngineReport:
         """Return the report of this engine; the version is a digest of the rules."""
-        formats = "\n".join(
-            sorted(f"{form.provider} {form.template} {form.name} {form.keyword}" for form in FORMATS)
+        formats = [f"{form.provider} {form.template} {form.name} {form.keyword}" for form in FORMATS]
+        gates = [f"{rule.provider} {rule.gate}" for rule in self._rules]
+        return EngineReport(
+            NAME, hashlib.sha256("\n".join(sorted(formats + gates)).encode()).hexdigest()[:12]
         )
-        return EngineReport(NAME, hashlib.sha256(formats.encode()).hexdigest()[:12])
 
     def providers(self) -> frozenset[str]:
         """Return every provider that a rule knows."""
@@ -77,13 +89,15 @@ class RuleScanner:
                     start, end = low + spot.start, low + spot.end
                     if spot.score <= _GUESSED and is_decoded(view, start, end):
                         continue
+                    if spot.label == PASSWORD and is_joined(view, start, end):
+                        continue
                     if view.text[start:end] not in allowed:
                         yield Spot(*view.original_span(start, end), spot.label, spot.score)
 
     def _spots_of(self, texts: Sequence[str], wanted: frozenset[int] | None) -> list[list[Spot]]:
         """Return the findings in each of ``texts``; one search for keywords serves all of them."""
         # Use one byte for each character, so that offsets stay right; credentials are always ASCII.
-        together = BETWEEN.join(texts).encode("ascii", "replace")
+        together = typed(BETWEEN.join(texts)).encode("ascii", "replace")
         spots: list[list[Spot]] = [[] for _ in texts]
         rules, number, begin, end, data = self._rules, -1, 0, -1, b""
         done: dict[int, int] = {}
@@ -101,6 +115,8 @@ class RuleScanner:
                 if spot is not None:
                     spots[number].append(spot)
                     done[rule] = spot.end
+        if wanted is None or len(rules) - 1 in wanted:
+            _add_seeds(together, texts, spots)
         return spots
 
     def _gate(self) -> Any:
@@ -109,6 +125,17 @@ class RuleScanner:
                 if self._automaton is None:
                     self._automaton = _automaton(self._rules)
         return self._automaton
+
+
+def _add_seeds(together: bytes, texts: Sequence[str], spots: list[list[Spot]]) -> None:
+    """Add the seed phrases of ``together``, which holds ``texts`` one after the other."""
+    begins: list[int] = []
+    for spot in seed_spots(together):
+        if not begins:
+            begins = list(accumulate((len(text) + len(BETWEEN) for text in texts), initial=0))
+        number = bisect_right(begins, spot.start) - 1
+        begin = begins[number]
+        spots[number].append(Spot(spot.start - begin, spot.end - begin, spot.label, spot.score))
 
 
 def _automaton(rules: Iterable[SecretRule]) -> Any:

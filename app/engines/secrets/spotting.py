@@ -13,7 +13,7 @@ _GLUE: Final = frozenset(b"._")
 """What ends a sentence, or stands between a key and a name around it: ``backup_AIza…_old``."""
 _ESCAPED: Final = (b"\\n", b"\\t", b"\\r", b"\\b", b"\\f")
 _NAME_TO_VALUE: Final = (
-    r"[A-Za-z0-9_.\- ]{0,40}[\"'\]]{0,2}[ \t]{0,3}(?:=>|:=|=|:|,|>)[ \t]{0,3}"
+    r"[A-Za-z0-9_.\- ]{0,40}[\"'\]]{0,2}[ \t]{0,3}(?:=>|:=|=|:|,|>|\|| value=)[ \t]{0,3}"
     r"[\"'\x60]?(?:(?i:bearer|basic|token) )?"
 )
 _SHORT_NAME: Final = 6

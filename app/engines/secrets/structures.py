@@ -99,7 +99,7 @@ def _is_mixed(text: str) -> bool:
 
 
 def _is_password(text: str) -> bool:
-    return is_filled_in(text)
+    return is_filled_in(text.strip("[](),"))
 
 
 def _connection(data: bytes, at: int) -> Spot | None:

@@ -91,6 +91,11 @@ def is_decoded(view: TextView, start: int, end: int) -> bool:
     return not _ENCODINGS.isdisjoint(view.way(start, end).split("+"))
 
 
+def is_joined(view: TextView, start: int, end: int) -> bool:
+    """Return whether a part of a view was on two lines, as no password is."""
+    return "lines" in view.way(start, end).split("+")
+
+
 def _joined(text: str, parts: Sequence[tuple[int, int]], below: TextView | None = None) -> TextView | None:
     """Return ``text`` without the line breaks of its ``parts`` inside what may be a credential; None without any."""
     if "\n" not in text and "\\n" not in text:
