@@ -106,6 +106,48 @@ async def test_what_is_written_while_it_seals_is_sealed_too(replica: Replica, ca
     assert sorted(event.id for event in logged) == sorted(event.id for event in events)
 
 
+async def test_sealing_does_not_run_after_what_comes_meanwhile(
+    replica: Replica, caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sealed: list[int] = []
+    batch, done = LogSealer._batch, asyncio.Event()
+
+    async def counted(sealer: LogSealer) -> Any:
+        result = await batch(sealer)
+        sealed.append(result.events)
+        return result
+
+    async def keep_writing() -> int:
+        written = 0
+        while not done.is_set():
+            written += len(await record(replica, caller, 1))
+        return written
+
+    await seal_all(replica.audit)
+    monkeypatch.setattr(LogSealer, "_batch", counted)
+    await record(replica, caller, 20)
+    writing = asyncio.create_task(keep_writing())
+    await LogSealer.over(replica.audit).seal()
+    done.set()
+    written = await writing
+    assert sum(map(bool, sealed)) <= 1
+    await seal_all(replica.audit)
+    _, logged, _ = await log_of(replica, caller.tenant)
+    assert len(logged) == 20 + written
+
+
+async def test_a_backlog_is_sealed_at_once(
+    replica: Replica, caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not replica.database.embedded:
+        return  # others of the same server may hold a transaction open
+    monkeypatch.setattr("app.services.audit.sealer.BATCH", 10)
+    await seal_all(replica.audit)
+    for count in (25, 20):
+        await record(replica, caller, count)
+        assert await LogSealer.over(replica.audit).seal() == count
+
+
 async def test_a_transaction_that_is_still_open_is_passed_over_by_none(
     replica: Replica, caller: Caller
 ) -> None:

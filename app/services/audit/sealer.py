@@ -77,6 +77,13 @@ class SealingState:
     size: int = 0
 
 
+class _Batch(NamedTuple):
+    """How many events one transaction sealed, and whether it left none that was committed before it began."""
+
+    events: int
+    last: bool
+
+
 @dataclass(frozen=True, slots=True)
 class LogSealer:
     """Adds what is new in the record to the log."""
@@ -91,13 +98,17 @@ class LogSealer:
         return cls(audit, LogKeyService.over(audit))
 
     async def seal(self) -> int:
-        """Seal what is committed, at most 100,000 events, and sign the new head; return the number of events."""
+        """Seal what is committed, at most 100,000 events, and sign the new head; return the number of events.
+
+        What comes meanwhile waits for the next time: a batch costs nearly the same for one event as for hundreds, so
+        that sealing until nothing is left would never end while there are calls, and cost more than they do.
+        """
         total = 0
         for _ in range(_MOST_BATCHES):
             began = self.audit.now()
-            count = await self._batch()
-            total += max(count, 0)
-            if count == 0:
+            batch = await self._batch()
+            total += batch.events
+            if batch.last:
                 self.state.complete = began
                 break
         await self._sign()
@@ -109,14 +120,14 @@ class LogSealer:
         async with self.audit.database.system_transaction(quiet=True) as tx:
             return await remove_over_writers(tx, now - _WRITERS_KEPT, now)
 
-    async def _batch(self) -> int:
-        """Seal up to a batch; return its number of events, 0 when nothing is left, -1 when only a mark moved."""
+    async def _batch(self) -> _Batch:
+        """Seal up to a batch."""
         async with self.audit.database.system_transaction(write=False) as tx:
             progress = await read_progress(tx)
             rows = await list_unsealed(tx, progress, BATCH)
             following = advanced(progress, rows, BATCH)
             if not rows and following == progress:
-                return 0
+                return _Batch(0, last=True)
             tenants = sorted({row.tenant for row in rows})
             heads = await list_heads(tx, [*tenants, HEADS])
             sizes = {log: heads[log].size if log in heads else 0 for log in (*tenants, HEADS)}
@@ -126,7 +137,7 @@ class LogSealer:
         writers = seen_with(rows, writers)
         async with self.audit.database.system_transaction(quiet=True) as tx:
             if await read_progress(tx) != progress and progress.until is None:
-                return -1
+                return _Batch(0, last=False)
             await add_leaves(tx, grown.leaves)
             await add_entries(tx, grown.entries)
             await put_tiles(tx, grown.tiles)
@@ -142,7 +153,9 @@ class LogSealer:
                 wrong = []
             await put_writers(tx, writers.items(), self.audit.now())
             await self.audit.record_with(tx, *wrong, *altered_events(self.audit, grown.altered))
-        return len(rows) or -1
+        # Behind rows from before there are newer ones, and what was just said of gaps is to be sealed, too.
+        last = len(rows) < BATCH and progress.until is None and not (wrong or grown.altered)
+        return _Batch(len(rows), last=last)
 
     async def _sign(self) -> None:
         async with self.audit.database.system_transaction(write=False) as tx:
