@@ -185,6 +185,8 @@ def _watched(metrics: Metrics, services: Services) -> AbstractAsyncContextManage
     lag = services.outlets.lag
     metrics.watch_log(lambda: lag.sealing_s, lag.anchoring_s, lambda: services.retention.deleted)
     metrics.watch_sinks(lag.delivering_s, services.outlets.counts())
+    if services.outlets.archive is not None:
+        metrics.watch_archive(lambda: lag.archiving_s, lambda: lag.archive_failed)
     if (rates := services.rates) is not None:
         metrics.watch_rates(lambda: rates.processes)
     return metrics.shown_elsewhere()

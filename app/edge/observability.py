@@ -185,6 +185,21 @@ class Metrics:
             counts["shortened"],
         )
 
+    def watch_archive(self, lag_s: Callable[[], float], failed: Callable[[], float]) -> None:
+        """Show how far the archive of the audit record is behind, and when it last failed."""
+        self._sampled.gauge(
+            "sluice_audit_archive_lag_seconds",
+            "Time for which the oldest month that is over has not been in the archive.",
+            lag_s,
+            "livemax",
+        )
+        self._sampled.gauge(
+            "sluice_audit_archive_failed_timestamp_seconds",
+            "When it last failed; 0: never.",
+            failed,
+            "livemax",
+        )
+
     def watch_detection(self, counts: Callable[[], Mapping[str, int]]) -> None:
         """Show ``hits``, ``misses``, ``evictions`` and ``bytes`` of the detector's cache, ``deaths`` of its workers."""
         self._sampled.counters(

@@ -60,13 +60,14 @@ def running_service(
     shared_url: str | None = None,
     issuers: Sequence[IssuerSettings] = (),
     mark: str | None = None,
+    archive: str | None = None,
     **server: Any,
 ) -> Iterator[Service]:
     """Run the service with its files in ``directory``; ``warm`` waits for the detector.
 
     Without ``database_url`` the database is a SQLite file there. ``anchors`` get the checkpoints of its log,
     ``sinks`` its events, ``shared_url`` is where rates are counted together, ``issuers`` those whose tokens it takes,
-    ``mark`` where restores are noticed.
+    ``mark`` where restores are noticed, ``archive`` where months of the record go.
     """
     key = str(ApiKey.generate())
     settings = Settings(
@@ -77,7 +78,7 @@ def running_service(
         keys=KeysSettings(file=directory / "keyring.json"),
         auth=AuthSettings(bootstrap_key=SecretStr(key), issuers=tuple(issuers)),
         detection=DetectionSettings(warm=warm),
-        audit=AuditSettings(anchors=tuple(anchors), sinks=tuple(sinks)),
+        audit=AuditSettings(anchors=tuple(anchors), sinks=tuple(sinks), archive=archive),
         traffic=TrafficSettings(shared_url=SecretStr(shared_url) if shared_url else None),
         vault=VaultSettings(mark=mark),
         telemetry=TelemetrySettings(log_level="debug", log_format="json"),

@@ -3,8 +3,11 @@
 import asyncio
 import base64
 import json
+import re
 import sys
+import time
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +19,8 @@ from app.cli.terminal import FAILED, OK, USAGE
 from app.core.access import Caller, Role
 from app.engines.archive.choosing import archive_at
 from app.places_wiring import archive
+from app.services import background
+from app.services.audit import anchoring
 from app.services.audit.archive.archiving import ArchiveService
 from app.services.audit.audit import AuditQuery
 from app.services.audit.retention import PurgedRecord, RetentionService
@@ -25,6 +30,7 @@ from app.settings import ConfigurationError
 from tests.factories import TEST_RING, with_schema
 from tests.integration.archiving import DAY_S, Months, months_on, verified
 from tests.integration.sealing import seal_all
+from tests.integration.service import running_service
 
 
 class Kept:
@@ -115,6 +121,59 @@ async def test_a_service_writes_each_month_when_it_is_over(kept: Kept) -> None:
     kept.months.replica.clock.advance(30 * DAY_S)
     await archiving.keep_up()
     assert (folder / "2025-05-001.parquet").exists()
+
+
+async def test_every_process_sees_how_far_the_archive_is_behind_and_when_it_failed(kept: Kept) -> None:
+    clock, place = kept.months.replica.clock, archive_at(str(kept.place))
+    writing, other = (Outlets.over(kept.audit, [], [], archive_at(str(kept.place))) for _ in range(2))
+    assert writing.archiving is not None
+
+    async def seen() -> tuple[float, float, list[str]]:
+        await other.lag.look()
+        # The events of the archive itself wait to be sealed.
+        late = [name for name in other.lag.late() if name.startswith("archive ")]
+        return other.lag.archiving_s, other.lag.archive_failed, late
+
+    await writing.archiving.keep_up()
+    assert await seen() == (0, 0, [])
+    june = datetime(2025, 6, 1, 1, tzinfo=UTC)
+    clock.advance((june - clock.now()).total_seconds() + 3600)
+    # May is over since an hour, as far as an archive knows; a second more is late.
+    assert await seen() == (3600, 0, [])
+    clock.advance(1)
+    assert await seen() == (3601, 0, [f"archive {place.name}"])
+    april = kept.place / kept.tenant / "2025-04-001.parquet"
+    whole = april.read_bytes()
+    april.write_bytes(whole[:-20])
+    again = Outlets.over(kept.audit, [], [], archive_at(str(kept.place))).archiving
+    assert again is not None
+    await again.keep_up()
+    failed = clock.now().timestamp()
+    assert await seen() == (3601, failed, [f"archive {place.name}"])
+    april.write_bytes(whole)
+    await again.keep_up()
+    assert await seen() == (0, failed, [])
+
+
+def test_a_running_service_warns_of_an_archive_that_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for every in ("_SEAL_S", "_PURGE_S"):
+        monkeypatch.setattr(background, every, 0.05)
+    monkeypatch.setattr(anchoring, "ARCHIVE_LATE_S", 0.1)
+    (tmp_path / "archive").mkdir()
+    (tmp_path / "archive" / "system").mkdir()
+    (tmp_path / "archive" / "system" / "2025-04-001.parquet").write_bytes(b"no Parquet")
+    with running_service(tmp_path, archive=str(tmp_path / "archive")) as service:
+        until = time.monotonic() + 30
+        while "warnings" not in (state := service.http.get("/readyz")).json():
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        assert (state.status_code, state.json()["warnings"]) == (200, ["archive folder archive"])
+        metrics = service.http.get("/metrics").text
+    for name in ("lag_seconds", "failed_timestamp_seconds"):
+        found = re.search(rf"^sluice_audit_archive_{name} (.+)$", metrics, re.MULTILINE)
+        assert found is not None and float(found[1]) > 0.1
 
 
 def test_settings_that_name_no_archive_stop_the_start(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from app.core.contracts.anchors import Anchor, AnchorError, KeepsAnotherError, S
 from app.core.transparency.hashing import continues
 from app.core.transparency.notes import Checkpoint, Note, Signature
 from app.core.transparency.tiles import consistency_proof, root, wanted
+from app.services.audit.archive.months import closed, closing, following
 from app.store.audit.anchors import (
     AnchoredCheckpoint,
     list_anchored,
@@ -19,6 +20,7 @@ from app.store.audit.anchors import (
     oldest_unsealed,
     put_anchored,
 )
+from app.store.audit.archive import ArchiveState, find_archive_state
 from app.store.audit.log import (
     HEADS,
     SignedCheckpoint,
@@ -31,6 +33,8 @@ from app.store.database import Database
 
 LATE_S: Final = 60.0
 """Behind by more than this, sealing and anchors are named by the readiness probe."""
+ARCHIVE_LATE_S: Final = 3600.0
+"""The same for the archive, which is looked at every ten minutes and may have much to write."""
 
 log = logging.getLogger("sluice.audit")
 
@@ -51,9 +55,11 @@ class Anchoring:
         anchors: Sequence[Anchor],
         now: Callable[[], datetime],
         sinks: Sequence[str] = (),
+        archive: str | None = None,
     ) -> "Anchoring":
-        """Return what keeps these anchors up to date; the lag is that of ``sinks``, too."""
-        return cls(database, anchors, now, LogLag(database, [anchor.name for anchor in anchors], now, sinks))
+        """Return what keeps these anchors up to date; the lag is that of ``sinks`` and ``archive``, too."""
+        names = [anchor.name for anchor in anchors]
+        return cls(database, anchors, now, LogLag(database, names, now, sinks, archive))
 
     async def run(self) -> None:
         """Give the newest checkpoint to each anchor that does not keep it; one that fails delays no other."""
@@ -141,12 +147,16 @@ class LogLag:
     anchors: Sequence[str]
     now: Callable[[], datetime]
     sinks: Sequence[str] = ()
+    archive: str | None = None
     sealing_s: float = 0.0
+    archiving_s: float = 0.0
+    archive_failed: float = 0.0
+    """When the archive last failed, in seconds since 1970; 0: never."""
     _anchoring_s: Mapping[str, float] | None = None
     _delivering_s: Mapping[str, float] | None = None
 
     async def look(self) -> None:
-        """Read how far sealing, each anchor and each sink are."""
+        """Read how far sealing, each anchor, each sink and the archive are."""
         async with self.database.system_transaction(write=False) as tx:
             unsealed = await oldest_unsealed(tx)
             kept = await list_anchored(tx) if self.anchors else {}
@@ -158,7 +168,11 @@ class LogLag:
             undelivered = {
                 name: await waiting_since(tx, cursors.get(name, SinkCursor(name))) for name in self.sinks
             }
+            archived = await find_archive_state(tx, self.archive) if self.archive else None
         moment = self.now()
+        if archived is not None:
+            self.archiving_s = _seconds(_unarchived(archived, moment), moment)
+            self.archive_failed = archived.failed.timestamp() if archived.failed else 0.0
         self.sealing_s = _seconds(unsealed, moment)
         self._anchoring_s = {name: _seconds(since, moment) for name, since in waiting.items()}
         self._delivering_s = {name: _seconds(since, moment) for name, since in undelivered.items()}
@@ -172,10 +186,18 @@ class LogLag:
         return self._delivering_s or dict.fromkeys(self.sinks, 0.0)
 
     def late(self) -> list[str]:
-        """Return what is behind by more than a minute, in words for operators."""
+        """Return what is behind by more than a minute (an archive: by an hour), in words for operators."""
         behind = ["sealing the audit log"] if self.sealing_s > LATE_S else []
         behind += [f"anchor {name}" for name, lag_s in self.anchoring_s().items() if lag_s > LATE_S]
-        return behind + [f"sink {name}" for name, lag_s in self.delivering_s().items() if lag_s > LATE_S]
+        behind += [f"sink {name}" for name, lag_s in self.delivering_s().items() if lag_s > LATE_S]
+        return behind + ([f"archive {self.archive}"] if self.archiving_s > ARCHIVE_LATE_S else [])
+
+
+def _unarchived(state: ArchiveState, moment: datetime) -> datetime | None:
+    """Return since when a closed month has not been in the archive; None: it has all of them."""
+    if state.complete is None:
+        return state.since
+    return None if state.complete >= closed(moment) else closing(following(state.complete))
 
 
 def _seconds(since: datetime | None, moment: datetime) -> float:

@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -21,11 +21,12 @@ from app.core.transparency.hashing import HASH_BYTES, leaf_hash, range_root
 from app.core.transparency.notes import Note
 from app.core.transparency.runs import PositionRuns
 from app.core.transparency.tiles import TILE_WIDTH, TilePlace, Tiles, range_proof, wanted
-from app.services.audit.archive.months import beginning_of, following, month_of, preceding
+from app.services.audit.archive.months import beginning_of, closed, following, month_of
 from app.services.audit.audit import AuditService
 from app.services.audit.leaves import leaf_of
 from app.services.audit.proofs import Proofs
 from app.services.audit.retention import holding_statement
+from app.store.audit.archive import ArchiveState, find_archive_state, put_archive_state
 from app.store.audit.audit import RecordedEvent
 from app.store.audit.log import HEADS, LogLeaf, list_heads, list_leaves, next_entry
 from app.store.audit.retention import Statement, aged_size
@@ -34,8 +35,6 @@ from app.store.locks import only_here
 PART: Final = 250_000
 """Events of one file at most: about 30 MB, which a bucket takes in one request."""
 _PAGE: Final = 500
-_GRACE: Final = timedelta(hours=1)
-"""A month is closed so long after its end: a sealer may still be storing heads with a time before it."""
 _INSTANT: Final = timedelta(microseconds=1)
 _HOST: Final = Caller(SYSTEM_TENANT, HOST_ACTOR, frozenset())
 _LOCK: Final = "sluice archive audit"
@@ -76,9 +75,22 @@ class ArchiveService:
         month = self._latest(None)
         if month == self.complete:
             return
+        async with self.audit.database.system_transaction(write=False) as tx:
+            before = await find_archive_state(tx, self.archive.name)
+        state = before or ArchiveState(self.audit.now())
+        if before is None:
+            await self._note(state)
         with suppress(ConflictError):
-            if not (await self.run()).failures:
+            if (await self.run()).failures:
+                await self._note(replace(state, failed=self.audit.now()))
+            else:
+                await self._note(replace(state, complete=month))
                 self.complete = month
+
+    async def _note(self, state: ArchiveState) -> None:
+        """Let every process know how far the archive is."""
+        async with self.audit.database.system_transaction(quiet=True) as tx:
+            await put_archive_state(tx, self.archive.name, state)
 
     async def run(self, tenant: str | None = None, month: str | None = None) -> ArchiveRun:
         """Write all closed months up to ``month`` (YYYY-MM; None: all of them) of a tenant, or of all.
@@ -93,7 +105,8 @@ class ArchiveService:
                 heads = await list_heads(tx, None if tenant is None else [tenant])
             written: list[WrittenPart] = []
             failures: dict[str, str] = {}
-            for name in sorted(heads.keys() - {HEADS}):
+            # A place that cannot be read is found at once, not when the first month is over.
+            for name in sorted(heads.keys() - {HEADS}) or [tenant or SYSTEM_TENANT]:
                 try:
                     while (made := await self._write_next(name, latest)) is not None:
                         written.append(made)
@@ -104,29 +117,29 @@ class ArchiveService:
 
     def _latest(self, month: str | None) -> str:
         """Return the last month to write."""
-        closed = preceding(self.audit.now() - _GRACE)
+        last = closed(self.audit.now())
         if month is None:
-            return closed
+            return last
         try:
             wanted_month = month_of(beginning_of(month))
         except ValueError:
             raise InvalidArgumentsError(
                 "A month is written as 2026-10.", details={"pointer": "/month"}
             ) from None
-        if wanted_month > closed:
+        if wanted_month > last:
             raise InvalidArgumentsError(
-                f"{wanted_month} is not over yet: the last month that can be archived is {closed}.",
+                f"{wanted_month} is not over yet: the last month that can be archived is {last}.",
                 details={"pointer": "/month"},
             )
         return wanted_month
 
     async def _write_next(self, tenant: str, latest: str) -> WrittenPart | None:
         """Write the next part of a tenant; None where there is none yet."""
+        last = await self.archive.last(tenant)
         try:
             proofs = await Proofs.of(self.audit, tenant)
         except NotFoundError:
             return None
-        last = await self.archive.last(tenant)
         if last is not None:
             _check_continued(last, proofs)
         part = await self._next(tenant, last, latest)

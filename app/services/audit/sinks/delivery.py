@@ -150,7 +150,7 @@ async def view_sinks(
 class Outlets:
     """Everything that leaves the log by itself: checkpoints for anchors, events for sinks, and months for an archive.
 
-    Also how far anchors and sinks lag.
+    Also how far all of them lag.
     """
 
     anchoring: Anchoring
@@ -167,7 +167,8 @@ class Outlets:
     ) -> "Outlets":
         """Return the outlets of a record."""
         names = [sink.name for sink in sinks]
-        anchoring = Anchoring.over(audit.database, anchors, audit.now, names)
+        place = archive.name if archive is not None else None
+        anchoring = Anchoring.over(audit.database, anchors, audit.now, names, place)
         archiving = ArchiveService(audit, archive) if archive is not None else None
         return cls(anchoring, [Delivery(audit, sink) for sink in sinks], archiving)
 
@@ -183,7 +184,7 @@ class Outlets:
 
     @property
     def lag(self) -> LogLag:
-        """Return how far sealing, anchors and sinks lag."""
+        """Return how far sealing, anchors, sinks and the archive lag."""
         return self.anchoring.lag
 
     def counts(self) -> Mapping[str, Mapping[str, Callable[[], int]]]:
