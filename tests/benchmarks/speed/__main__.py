@@ -38,12 +38,15 @@ from tests.benchmarks.speed import (
     growth,
     liveness,
     middlewares,
+    operations,
     restoration,
+    scaling,
     serving,
     starting,
     surfaces,
     tokens,
     vault,
+    vectors,
 )
 from tests.benchmarks.speed.page import updated
 from tests.benchmarks.speed.sizes import FULL, SMOKE
@@ -62,6 +65,10 @@ TABLES = {
     "finding": finding.tables,
     "growth": growth.tables,
     "evidence": evidence.tables,
+    "operations": operations.tables,
+    "vectors": vectors.tables,
+    "replicas": scaling.replicas,
+    "pooler": scaling.pooler,
     "restoration": restoration.tables,
     "restoring": restoring.tables,
     "starting": starting.tables,

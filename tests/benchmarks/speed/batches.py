@@ -23,6 +23,7 @@ from app.core.content.handles import Original
 from app.core.contracts.middleware import VaultOptions
 from app.services.vault.vault import VaultReceipt, VaultWrite
 from app.settings import DatabaseSettings, KeysSettings, Settings
+from tests.benchmarks.speed.database_processes import server_process, spent
 from tests.benchmarks.speed.processes import postgres
 from tests.benchmarks.speed.report import percentile, table
 from tests.benchmarks.speed.sizes import Sizes
@@ -135,9 +136,9 @@ async def _measured(url: str, sizes: Sizes, folder: Path) -> tuple[list[tuple[ob
     rounds = max(sizes.writes // (BATCH * 6), 2)
     with _counted() as trips:
         async with opened(settings) as services:
-            server = await _server(url)
+            server = await server_process(url)
             rows = []
-            for name, call in (("event", _record), ("known value", _known), ("new value", _new)):
+            for name, call in (("event", record_event), ("known value", _known), ("new value", _new)):
                 found = {count: await _cost(services, call, count, rounds, server) for count in TENANTS}
                 base = found[1].service + found[1].database
                 rows += [
@@ -154,13 +155,13 @@ async def _cost(
     scopes = [f"{tenants}-{number}" for number in range(BATCH)]
     own, theirs = [], []
     for lap in range(rounds + 2):
-        begin, cpu = _spent(server), time.process_time()
+        begin, cpu = spent(server), time.process_time()
         await asyncio.gather(
             *(call(services, caller, scope) for caller, scope in zip(callers, scopes, strict=True))
         )
         if lap >= 2:  # the first two warm caches and plans
             own.append((time.process_time() - cpu) / BATCH * 1e6)
-            theirs.append((_spent(server) - begin) / BATCH * 1e6)
+            theirs.append((spent(server) - begin) / BATCH * 1e6)
     # The database's processes count in steps of 10 ms, so only the sum of all rounds means something.
     return Cost(statistics.median(own), statistics.fmean(theirs))
 
@@ -168,7 +169,7 @@ async def _cost(
 async def _alone(services: Services, trips: list[int]) -> list[int]:
     """Return the round trips of an event, a known value, a new value, and a new value in a new scope."""
     caller, counts = _caller("bench-0"), []
-    for call in (_record, _known, _new, _first):
+    for call in (record_event, _known, _new, _first):
         for _ in range(3):  # the last counts: statements are prepared and keys are opened
             trips[0] = 0
             await call(services, caller, "alone")
@@ -177,31 +178,31 @@ async def _alone(services: Services, trips: list[int]) -> list[int]:
     return counts
 
 
-async def _record(services: Services, caller: Caller, _scope: str) -> object:
-    return await services.audit.record(_event(services, caller, 0))
+async def record_event(services: Services, caller: Caller, _scope: str) -> object:
+    return await services.audit.record(event_of(services, caller, 0))
 
 
 async def _known(services: Services, caller: Caller, scope: str) -> object:
-    return await _write(services, caller, scope, "known@example.com")
+    return await write_value(services, caller, scope, "known@example.com")
 
 
 async def _new(services: Services, caller: Caller, scope: str) -> object:
-    return await _write(services, caller, scope, f"{uuid4().hex}@example.com")
+    return await write_value(services, caller, scope, f"{uuid4().hex}@example.com")
 
 
 async def _first(services: Services, caller: Caller, _scope: str) -> object:
-    return await _write(services, caller, uuid4().hex, "first@example.com")
+    return await write_value(services, caller, uuid4().hex, "first@example.com")
 
 
-async def _write(services: Services, caller: Caller, scope: str, value: str) -> VaultReceipt:
+async def write_value(services: Services, caller: Caller, scope: str, value: str) -> VaultReceipt:
     def events(receipt: VaultReceipt) -> list[AuditEvent]:
-        return [_event(services, caller, len(receipt.handles))]
+        return [event_of(services, caller, len(receipt.handles))]
 
     write = VaultWrite(scope, [("EMAIL", Original(value))], VaultOptions(), events)
     return await services.vault.commit(caller, write)
 
 
-def _event(services: Services, caller: Caller, handles: int) -> AuditEvent:
+def event_of(services: Services, caller: Caller, handles: int) -> AuditEvent:
     return services.audit.new_event(
         caller,
         "middleware.invoke",
@@ -216,28 +217,6 @@ def _event(services: Services, caller: Caller, handles: int) -> AuditEvent:
 
 def _caller(tenant: str) -> Caller:
     return Caller(tenant, "00000000", frozenset({Role.INVOKER, Role.RESTORER}))
-
-
-async def _server(url: str) -> psutil.Process | None:
-    """Return the first process of the PostgreSQL server on this machine, None for SQLite."""
-    address = make_url(url)
-    if address.get_backend_name() == "sqlite":
-        return None
-    connection = await asyncpg.connect(address.render_as_string(hide_password=False))
-    try:
-        folder = Path(await connection.fetchval("SHOW data_directory"))
-    finally:
-        await connection.close()
-    return psutil.Process(int((folder / "postmaster.pid").read_text().splitlines()[0]))
-
-
-def _spent(server: psutil.Process | None) -> float:
-    """Return the CPU seconds of the server's processes, those that have ended included."""
-    if server is None:
-        return 0.0
-    times = [server.cpu_times(), *(child.cpu_times() for child in server.children())]
-    own = sum(part.user + part.system for part in times)
-    return own + times[0].children_user + times[0].children_system
 
 
 @contextmanager

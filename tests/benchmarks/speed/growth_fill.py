@@ -126,7 +126,7 @@ async def fill_events(url: str, fill: Fill) -> None:
                 numbers = _NUMBERS.format(first, last)
                 file.execute(insert + _EVENTS.format(**_SQLITE, **pace, numbers=numbers))
         return
-    owner = await _owner(url)
+    owner = await owner_of(url)
     try:
         for month in range(DAYS // 28 + 1):
             await owner.execute(_partition(month))
@@ -141,7 +141,7 @@ async def fill_events(url: str, fill: Fill) -> None:
 
 async def fill_chunks(url: str, fill: Fill) -> None:
     """Add chunks of 60 words to PostgreSQL, four of five in one tenant."""
-    owner = await _owner(url)
+    owner = await owner_of(url)
     try:
         names = [LARGE, *(f"tenant-{number}" for number in range(50))]
         for statement in _SHELVES:
@@ -168,7 +168,7 @@ async def without_indexes(owner: asyncpg.Connection, table: str) -> AsyncIterato
         await owner.execute(row["made"])
 
 
-async def _owner(url: str) -> asyncpg.Connection:
+async def owner_of(url: str) -> asyncpg.Connection:
     """Return a connection as the database's owner that does not wait for the disk at each step."""
     address = async_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
     return await asyncpg.connect(address, server_settings=_PACE)
