@@ -71,7 +71,7 @@ class Context:
 
     def edited(self, edits: Iterable[Edit]) -> "Context":
         """Return a context with ``edits`` added to the plan; spans must not overlap."""
-        return replace(self, edits=self.edits + tuple(raw_edit(edit) for edit in edits))
+        return self._planned(self.edits + tuple(raw_edit(edit) for edit in edits))
 
     def prefixed(self, text: str, *, after: bool = False) -> "Context":
         """Return a context with ``text`` before the user's text (or after it, if ``after``).
@@ -87,7 +87,15 @@ class Context:
             return replace(self, added=(*self.added, item))
         value = self.user_texts[0]
         position = len(value.text) if after else 0
-        return replace(self, edits=(*self.edits, RawEdit(value, position, position, text, 0)))
+        return self._planned((*self.edits, RawEdit(value, position, position, text, 0)))
+
+    def _planned(self, edits: tuple[RawEdit, ...]) -> "Context":
+        """Return a context with these edits and no others; ``dataclasses.replace`` takes three times as long."""
+        return Context(
+            *(self.items, self.leaves, self.user_texts, self.skipped, self.unscanned, self.blocks),
+            edits=edits,
+            added=self.added,
+        )
 
     @property
     def unseen(self) -> dict[str, int]:
@@ -132,7 +140,7 @@ class Context:
             else edit
             for edit in self.edits
         )
-        return replace(self, edits=tuple(resolved))
+        return self._planned(tuple(resolved))
 
     def resolved(
         self, handles: Mapping[PendingConceal, Handle | None], originals: Mapping[Handle, Original]
@@ -142,7 +150,7 @@ class Context:
         A conceal mapped to None and a reveal without an original leave their text unchanged.
         """
         resolved = (resolved_edit(edit, handles, originals) for edit in self.edits)
-        return replace(self, edits=tuple(edit for edit in resolved if edit is not None))
+        return self._planned(tuple(edit for edit in resolved if edit is not None))
 
     def to_json(self) -> list[Any]:
         """Return the items in their original shape with all edits applied; no edit may be pending."""

@@ -42,6 +42,11 @@ SIGNED_REASONING = "signed_reasoning"
 Path = tuple[str | int, ...]
 
 
+def _no_counts() -> Counter[str]:
+    """Return an empty counter without its initialiser, which takes as long as reading a short text."""
+    return Counter.__new__(Counter)
+
+
 @dataclass(slots=True)
 class ContextReading:
     """The result of parsing a context; see ``Context`` for the members."""
@@ -50,8 +55,8 @@ class ContextReading:
     openings: list[tuple[ContextValue, bool]] = field(default_factory=list)
     """The texts to which text may be added, and whether each is of a message."""
     has_messages: bool = False
-    skipped: Counter[str] = field(default_factory=Counter)
-    unscanned: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=_no_counts)
+    unscanned: Counter[str] = field(default_factory=_no_counts)
     blocks: int = 0
 
     @property

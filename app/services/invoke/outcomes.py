@@ -73,17 +73,19 @@ class OutcomeRecorder:
         context = await self.masked(outcome.context, call.acting)
         if context.skipped:
             metadata["skipped"] = sum(context.skipped.values())
-        outcome = replace(outcome, context=context, metadata=metadata)
         if options.conceals:
+            outcome = replace(outcome, context=context, metadata=metadata)
             answer = await self._store_concealed(outcome, policy, call)
         else:
-            answer = await self._record_revealed(outcome, policy.secrets, call)
+            answer = await self._record_revealed(context, options.scope, metadata, policy.secrets, call)
         call.recorded()
         return answer
 
     async def masked(self, context: Context, caller: Caller) -> Context:
         """Return ``context`` with its irreversible replacements applied; hashes use the tenant's own key."""
         pending = context.masks
+        if not pending:
+            return context
         texts: dict[PendingMask, str] = {}
         for mode in sorted({mask.mode for mask in pending}):
             masks_of_mode = [mask for mask in pending if mask.mode == mode]
@@ -95,7 +97,7 @@ class OutcomeRecorder:
                 mode, [(mask.label, mask.text) for mask in masks_of_mode], key
             )
             texts.update(zip(masks_of_mode, replacements, strict=True))
-        return context.masked(texts) if texts else context
+        return context.masked(texts)
 
     def _user_digest(self, tenant: str, user: str) -> str:
         """Return the pseudonym of an end user: the same in all scopes of a tenant, and safe as an id."""
@@ -148,10 +150,13 @@ class OutcomeRecorder:
         return final[0]
 
     async def _record_revealed(
-        self, outcome: Outcome, secrets: SecretPolicy, call: MiddlewareCall
+        self,
+        context: Context,
+        scope: str | None,
+        metadata: dict[str, Any],
+        secrets: SecretPolicy,
+        call: MiddlewareCall,
     ) -> InvokeAnswer:
-        context, scope = outcome.context, outcome.vault.scope
-        metadata = dict(outcome.metadata)
         if scope is not None:
             context, restored = await self.revealed(context, scope, metadata, call.acting, secrets)
             call.counts = {

@@ -104,6 +104,9 @@ class GroupWriter:
 
     async def record(self, events: Sequence[AuditEvent]) -> None:
         """Store events and return once they are durable; one call may bring events of several tenants."""
+        if len(events) == 1:
+            await self._submit(events[0].tenant, None, _only(events))
+            return
         ordered = sorted(events, key=lambda event: event.tenant)
         for tenant, own in groupby(ordered, key=lambda event: event.tenant):
             await self._submit(tenant, None, _only(list(own)))
@@ -119,14 +122,17 @@ class GroupWriter:
             raise StoreUnavailableError(
                 "The service accepts no more writes at the moment.", retry_after_s=1.0
             )
-        work = _Work(tenant, want, conclude, asyncio.get_running_loop().create_future())
+        loop = asyncio.get_running_loop()
+        work = _Work(tenant, want, conclude, loop.create_future())
         self._waiting.append(work)
         self._arrived.set()
+        # asyncio.timeout would cancel this task to say the same, and takes several times as long.
+        patience_s = self.database.patience.statement_s + work.rows / _ROWS_PER_S
+        timer = loop.call_later(patience_s, _give_up, work.done)
         try:
-            async with asyncio.timeout(self.database.patience.statement_s + work.rows / _ROWS_PER_S):
-                await work.done
-        except TimeoutError:
-            raise StoreUnavailableError("The database does not answer.", retry_after_s=1.0) from None
+            await work.done
+        finally:
+            timer.cancel()
 
     async def _run(self) -> None:
         while not (self._closing and not self._waiting):
@@ -245,6 +251,11 @@ class GroupWriter:
         return events
 
 
+def _give_up(done: "asyncio.Future[None]") -> None:
+    if not done.done():
+        done.set_exception(StoreUnavailableError("The database does not answer.", retry_after_s=1.0))
+
+
 def _only(events: Sequence[AuditEvent]) -> Conclude:
     """Return a ``conclude`` function that adds just these events."""
 
@@ -267,7 +278,7 @@ def audit_row(event: AuditEvent, number: WriterNumber, code: Code) -> tuple[Any,
         *(event.scope_ref, event.in_hmac, event.out_hmac, event.blocks, event.bytes_in, event.bytes_out),
         *(_text(event.counts), event.duration_us, event.request_id, event.traceparent),
         *(_text(event.details), event.sealed, event.on_behalf_of, event.key_name, event.address_class),
-        *(event.decision, json.dumps(event.versions) if event.versions is not None else None),
+        *(event.decision, _versions(event.versions)),
         *(*number, *code(event, number)),
     )
 
@@ -275,6 +286,19 @@ def audit_row(event: AuditEvent, number: WriterNumber, code: Code) -> tuple[Any,
 @lru_cache(256)
 def _roles(roles: tuple[str, ...]) -> str:
     return json.dumps(sorted(roles))
+
+
+@lru_cache(16)
+def _version_of(name: str, version: str) -> str:
+    return json.dumps({name: version})
+
+
+def _versions(values: Mapping[str, Any] | None) -> str | None:
+    if values is not None and len(values) == 1:
+        ((name, version),) = values.items()
+        if type(version) is str:  # nearly every event has just the service's own
+            return _version_of(name, version)
+    return None if values is None else json.dumps(values)
 
 
 def _text(values: Mapping[str, object]) -> str:
