@@ -164,6 +164,27 @@ async def test_another_tenant_counts_for_itself(ended: Ended) -> None:
     await ended.purge(days=31)
     other = caller_of(f"{ended.tenant}-x")
     assert (await ended.vault.store(other, "talk", "Ada")).handles == [Handle("PERSON", 1)]
+    # Also where tombstones of both go at once.
+    await ended.store("walk", *NAMES)
+    await ended.erase("walk")
+    await ended.vault.service.erase_scope(other, "talk")
+    await ended.purge(days=31)
+    assert (await ended.vault.store(other, "walk", "Ada")).handles == [Handle("PERSON", 2)]
+
+
+@pytest.mark.in_turn("module_url")
+async def test_as_many_scopes_are_kept_however_long_conversations_come_and_go(ended: Ended) -> None:
+    kept = []
+    for week in range(12):
+        for number in range(2):
+            await ended.vault.store(ended.caller, f"{week} {number}", "Ada", "Bo", ttl_s=int(DAY_S))
+        await ended.purge(days=7)
+        await ended.vault.service.purge_expired()
+        kept.append(len(await ended.scopes()))
+    assert kept[:4] == [2, 4, 6, 8], "negative control: tombstones of a month are kept"
+    assert set(kept[6:]) == {kept[6]}
+    assert kept[6] <= 2 * 6
+    assert not (await ended.vault.service.list_scopes(ended.caller)).items
 
 
 async def test_the_row_that_stays_is_no_scope(ended: Ended) -> None:
