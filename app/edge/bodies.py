@@ -72,11 +72,12 @@ class Bodies:
     ) -> Receive:
         """Return where a body is to be read piece by piece; it is held at once where the route collects it."""
         check_type(headers, route.streamed)
-        if headers.content_length > self.limits.max_body_bytes:
-            raise Refused(_larger_than(self.limits.max_body_bytes), linger=True)
+        most = min(route.most or self.limits.max_body_bytes, self.limits.max_body_bytes)
+        if headers.content_length > most:
+            raise Refused(_larger_than(most), linger=True)
         if route.whole:
-            await self._hold(holding, headers.content_length or self.limits.max_body_bytes)
-        return counted(receive, self.limits)
+            await self._hold(holding, headers.content_length or most)
+        return counted(receive, self.limits, most)
 
     async def _timed(self, receive: Receive, largest: int, holding: Holding) -> bytes:
         """Read the body; the time that it waits for its turn is not the client's."""
@@ -110,8 +111,8 @@ class Bodies:
             raise Refused(error, linger=True) from None
 
 
-def counted(receive: Receive, limits: EdgeLimits) -> Receive:
-    """Return ``receive`` for a streamed body; it raises when the body grows too large or pauses too long."""
+def counted(receive: Receive, limits: EdgeLimits, most: int) -> Receive:
+    """Return ``receive`` for a streamed body; it raises where a body is larger than ``most`` or pauses too long."""
     total = 0
 
     async def next_piece() -> Message:
@@ -122,8 +123,8 @@ def counted(receive: Receive, limits: EdgeLimits) -> Receive:
         except TimeoutError:
             raise too_slow() from None
         total += len(message.get("body", b""))
-        if total > limits.max_body_bytes:
-            raise _larger_than(limits.max_body_bytes)
+        if total > most:
+            raise _larger_than(most)
         return message
 
     return next_piece

@@ -126,7 +126,7 @@ class EdgeGuard:
         if surface is None or surface.upgrade is None or not able:
             await send({"type": "websocket.close", "code": 1008})
             return
-        status, body = surface.upgrade(scope["path"])
+        status, body, *_ = surface.upgrade(scope["path"])
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
         await send({"type": "websocket.http.response.start", "status": status, "headers": headers})
         await send({"type": "websocket.http.response.body", "body": body})
@@ -166,8 +166,9 @@ class EdgeGuard:
         try:
             headers = self._checked(scope, facts)
             served: Served = scope.get("state", {}).get(SERVED, self.served)
-            if has_body(scope["method"]) and served.gate is not None:
-                await self._check_caller(served.gate, scope, facts, headers)
+            gate = served.gate_at(facts.path, self._surface_at(facts.path))
+            if has_body(scope["method"]) and gate is not None:
+                await self._check_caller(gate, scope, facts, headers)
             self._check_query(scope, facts)
             if has_body(scope["method"]):
                 holding = self.bodies.holding(facts.caller)
@@ -264,15 +265,16 @@ class EdgeGuard:
             return
         surface = self._surface_at(facts.path)
         media_type = b"application/json"
-        if surface is not None and surface.refusal is not None:
-            status, body = surface.refusal(error, status)
+        more: RawHeaders = ()
+        if surface is not None and surface.refuses:
+            status, body, media_type, more = surface.refused(error, status, facts.request_id)
         elif _under_mcp(facts.path):
-            status, body = status or status_of(error), self._rpc_error(error, facts.request_id)
+            body = self._rpc_error(error, facts.request_id)
         else:
-            status = status or status_of(error)
             media_type, body = b"application/problem+json", dumps(problem(error, facts.request_id, status))
+        status = status or status_of(error)
         headers = [(name.encode(), value.encode()) for name, value in error_headers(error, status).items()]
-        headers += [(b"content-type", media_type), (b"content-length", str(len(body)).encode())]
+        headers += [(b"content-type", media_type), (b"content-length", str(len(body)).encode()), *more]
         await answer.send({"type": "http.response.start", "status": status, "headers": headers})
         if rest is not None:
             await answer.send({"type": "http.response.body", "body": body, "more_body": True})

@@ -1,13 +1,14 @@
 """What the guard asks and hands requests to, once the process has started."""
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from starlette.types import ASGIApp
 
 from app.core.access import Caller, Role
 from app.core.request import RequestInfo
+from app.edge.surfaces import ForeignSurface
 
 SERVED: Final = "served"
 """Under which the state of the lifespan holds ``Served``."""
@@ -36,9 +37,17 @@ class Served:
     """Without a ``gate`` everybody may send a body.
 
     ``mcp`` serves the MCP endpoints and ``invoke`` the paths below ``INVOKE_PREFIX``, before the routes of the
-    application are tried; where there is none, the routes serve these too.
+    application are tried; where there is none, the routes serve these too. ``gates`` stand in the place of ``gate``
+    for surfaces whose credential is no key, by their prefix.
     """
 
     gate: CallerGate | None = None
     mcp: ASGIApp | None = None
     invoke: ASGIApp | None = None
+    gates: Mapping[str, CallerGate] = field(default_factory=dict)
+
+    def gate_at(self, path: str, surface: ForeignSurface | None) -> CallerGate | None:
+        """Return who knows the callers of a path, which ``surface`` has (None: the API); None where nobody is asked."""
+        if surface is None:
+            return self.gate
+        return None if path in surface.open_paths else self.gates.get(surface.prefix, self.gate)

@@ -55,12 +55,14 @@ class RouteLimits:
     """What a route takes beside, or instead of, the one JSON value that the edge reads for every other route.
 
     A body of a type in ``streamed`` passes through piece by piece, counted and timed; ``json``: the route takes JSON as
-    well, which the edge reads. ``whole``: the route collects the pieces, so that they count as held.
+    well, which the edge reads. ``whole``: the route collects the pieces, so that they count as held. ``most`` are the
+    bytes of a body that is never as large as others may be.
     """
 
     streamed: frozenset[str]
     json: bool = False
     whole: bool = False
+    most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

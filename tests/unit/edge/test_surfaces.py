@@ -1,19 +1,20 @@
 """Paths that speak another API: their credential, their form of a refusal, and everything else as elsewhere."""
 
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from fastapi import FastAPI, Request
 from httpx2 import ASGITransport, AsyncClient, Response
 from starlette.responses import Response as Plain
-from starlette.routing import Route
+from starlette.routing import Route, Router
 
 from app.core.access import Caller, Role
 from app.core.errors import InvalidRequestError, ServiceError, UnauthenticatedError
 from app.edge.guard import EdgeGuard
 from app.edge.lifespan_state import Served
-from app.edge.limits import DeclaredLimits, EdgeLimits, needs
+from app.edge.limits import DeclaredLimits, EdgeLimits, RouteLimits, needs, takes
 from app.edge.surfaces import ForeignRefusal, ForeignSurface, RawHeaders
 
 
@@ -117,3 +118,48 @@ async def test_a_websocket_gets_the_answer_of_the_surface_where_the_server_can_s
     for scope in ({**able, "path": "/ours"}, {**able, "extensions": {}}):
         await make_guard()(scope, None, send)  # type: ignore[arg-type]
     assert sent == [{"type": "websocket.close", "code": 1008}] * 2
+
+
+def page(error: ServiceError, status: int, request_id: str) -> ForeignRefusal:
+    body = f"<p>{status} {error.code} {request_id}".encode()
+    return ForeignRefusal(status, body, b"text/html", [(b"content-security-policy", b"theirs")])
+
+
+class OneSession(OneKey):
+    async def authenticate(self, bearer: str | None, _address: str | None) -> Caller:
+        return await super().authenticate("mine" if bearer == "session" else None, None)
+
+
+async def test_a_surface_for_people_has_pages_for_errors_a_gate_of_its_own_and_open_paths() -> None:
+    @takes(RouteLimits(frozenset({"text/plain"}), whole=True, most=10))
+    async def echo(request: Request) -> Plain:
+        return Plain(await request.body())
+
+    paths = ("/pages/enter", "/pages/{path:path}")
+    app = Router([Route(path, echo, methods=["POST"]) for path in paths])
+    surface = ForeignSurface("/pages/", credential, page=page, open_paths=frozenset({"/pages/enter"}))
+    served = Served(OneKey(), gates={"/pages/": OneSession()})
+    guard = EdgeGuard(app, EdgeLimits(), DeclaredLimits.of(app.routes), served, surfaces=(surface,))
+    plain = {"content-type": "text/plain"}
+    async with AsyncClient(transport=ASGITransport(guard), base_url="http://localhost") as http:
+        opened = await http.post("/pages/enter", content=b"key", headers=plain)
+        assert (opened.status_code, opened.text) == (200, "key")
+        large = await http.post("/pages/enter", content=b"k" * 11, headers=plain)
+        assert large.status_code == 413
+        chunked = await http.post("/pages/enter", content=_pieces(), headers=plain)
+        assert chunked.status_code == 413
+        for key, status in (("session", 200), ("mine", 401), ("", 401)):
+            answer = await http.post("/pages/other", content=b"form", headers={**plain, "x-key": key})
+            assert answer.status_code == status, key
+        assert answer.text == f"<p>401 unauthenticated {answer.headers['x-request-id']}"
+        assert (answer.headers["content-type"], answer.headers["content-security-policy"]) == (
+            "text/html",
+            "theirs",
+        )
+        ours = await http.post("/ours", headers={"authorization": "Bearer session"})
+        assert ours.json()["code"] == "unauthenticated"
+
+
+async def _pieces() -> AsyncIterator[bytes]:
+    for _ in range(3):
+        yield b"12345"
