@@ -20,6 +20,8 @@ from app.api.auth import OPEN_STREAMS, RouteServices
 from app.api.invoke import OrdinaryRoute
 from app.api.surface import OPENAPI_PATH, SURFACES, install_rest, rest_routers
 from app.assembly import Services, opened, utc_now
+from app.console.services import ConsoleServices
+from app.console.surface import CONSOLE, console_routers
 from app.core.access import Caller, Role
 from app.edge.budget import ByteLimits
 from app.edge.guard import Drain, EdgeGuard, GuardedApp
@@ -41,6 +43,7 @@ from app.protocol.wire.callbacks import ClientCallbacks
 from app.protocol.wire.errors import WIRE_ERRORS
 from app.protocol.wire.primitives import Primitives
 from app.services.access.bootstrap import bootstrap
+from app.services.access.console_sessions import ConsoleSessions
 from app.services.access.traffic import Traffic
 from app.services.catalog.group_views import GroupViews
 from app.services.catalog.server_instructions import ServerInstructions
@@ -107,6 +110,7 @@ def create_app(
             )
             service.state.services = services
             service.state.route_services = routes = _services(services)
+            service.state.console_services = console = _console(services, routes)
             readiness.begin(_checks(services), services.outlets.lag.late)
             await stack.enter_async_context(_watched(metrics, services))
             mcp = _mcp(services, primitives, ordinary=ordinary)
@@ -129,11 +133,16 @@ def create_app(
             if tracer is not None:
                 stack.callback(tracer.shutdown)
             invoke = OrdinaryRoute(routes, partial(FastAPI.__call__, service)) if ordinary else None
-            yield {SERVED: Served(services.access.authenticator, mcp.app, invoke)}
+            yield {
+                SERVED: Served(
+                    services.access.authenticator, mcp.app, invoke, {CONSOLE.prefix: console.sessions}
+                )
+            }
 
     routers = (
         *rest_routers(readiness, metrics if settings.telemetry.metrics else None),
         *resource_routers(protected_resources(settings)),
+        *console_routers(),
     )
 
     def guarded(application: ASGIApp, own: Sequence[BaseRoute]) -> EdgeGuard:
@@ -145,7 +154,7 @@ def create_app(
             metrics=metrics,
             tracer=tracer,
             rpc_codes={code: row.code for code, row in WIRE_ERRORS.items()},
-            surfaces=SURFACES,
+            surfaces=(*SURFACES, CONSOLE),
             resources=protected_resources(settings),
             logger=structlog.get_logger("sluice").bind(),
         )
@@ -254,6 +263,21 @@ def _services(services: Services) -> RouteServices:
         ),
         streams=Traffic(slots=OPEN_STREAMS, rates=services.rates, name="streams"),
         requests=Traffic(rates=services.rates, name="rest"),
+    )
+
+
+def _console(services: Services, routes: RouteServices) -> ConsoleServices:
+    return ConsoleServices(
+        sessions=ConsoleSessions(services.sessions, routes.authenticator, services.audit),
+        access=routes.access,
+        audit=routes.audit,
+        policies=routes.policies,
+        servers=routes.servers,
+        invoke=routes.invoke,
+        explaining=routes.explaining,
+        lag=services.outlets.lag,
+        version=app.__version__,
+        requests=routes.requests,
     )
 
 

@@ -75,6 +75,16 @@ Installed only with the extra, such as `pip install "sluice-mcp[kafka]"`; each m
 | --- | --- | --- | --- |
 """
 
+LICENCES_PAGES = """
+## Files of the console
+
+Part of the package, in `app/console/vendored`, exactly as their npm packages have them; each licence lies beside its
+file. A test compares their checksums with `manifest.json`.
+
+| File | npm package | Version | SHA-256 | Licence |
+| --- | --- | --- | --- | --- |
+"""
+
 LICENCES_WEIGHTS = """
 ## Files of models
 
@@ -368,6 +378,15 @@ def weights() -> list[str]:
     return rows
 
 
+def of_pages() -> list[str]:
+    """Return a row for each file of the console that others wrote."""
+    listed = json.loads((ROOT / "app/console/vendored/manifest.json").read_text(encoding="utf-8"))
+    return [
+        f"| `{name}` | {about['package']} | {about['version']} | `{about['sha256']}` | {about['licence']} |\n"
+        for name, about in sorted(listed.items())
+    ]
+
+
 def render_licences() -> str:
     """Return docs/licences.md."""
     rows = [f"| {name} | {version} | {licence_of(name)} |\n" for name, version in sorted(locked().items())]
@@ -379,6 +398,8 @@ def render_licences() -> str:
             LICENCES_PACKAGES,
             LICENCES_EXTRAS,
             *of_extras(),
+            LICENCES_PAGES,
+            *of_pages(),
             LICENCES_WEIGHTS,
             *weights(),
             LICENCES_DATA,

@@ -146,6 +146,9 @@ vars(audit_filters)["__signature__"] = Signature(
     ]
 )
 FiltersDep = Annotated[AuditQuery, Depends(audit_filters)]
+EventPath = Annotated[
+    UUID, Path(description="Id of an event.", examples=["0193b2f0-7c1d-7a53-9f0e-3f6a2f1b8c11"])
+]
 
 
 @router.get(
@@ -229,6 +232,20 @@ async def count_audit_events(
     return Response(body, media_type="application/json")
 
 
+@router.get(
+    "/events/{event}",
+    summary="Read one event of the audit log",
+    response_class=Response,
+    responses={200: {"description": "The event.", "content": {"application/json": {"schema": _EVENT}}}},
+)
+async def get_audit_event(
+    event: EventPath, caller: CallerDep, services: ServicesDep, info: InfoDep
+) -> Response:
+    """Return an event of the caller's tenant. Needs the role auditor; reading it is on record."""
+    stored = await services.audit.get(caller, event, info)
+    return Response(dumps(described(stored)), media_type="application/json")
+
+
 @router.post(
     "/events/{event}/content",
     summary="Open the content that an event keeps",
@@ -237,9 +254,7 @@ async def count_audit_events(
 )
 @needs(Role.RESTORER, action="audit.content")
 async def open_kept_content(
-    event: Annotated[
-        UUID, Path(description="Id of an event.", examples=["0193b2f0-7c1d-7a53-9f0e-3f6a2f1b8c11"])
-    ],
+    event: EventPath,
     body: ReasonBody,
     caller: CallerDep,
     services: ServicesDep,

@@ -82,6 +82,11 @@ class RequestFacts:
         )
 
 
+def is_under_mcp(path: str) -> bool:
+    """Return whether a path is, or would be, one of an MCP endpoint."""
+    return path == MCP_PATH or path.startswith(MCP_PATH + "/")
+
+
 def facts_of(scope: MutableMapping[str, Any]) -> RequestFacts:
     """Return the record of the request with this ASGI scope; the first who asks begins it."""
     facts: RequestFacts | None = scope.get(_KEY)

@@ -18,7 +18,7 @@ from app.core.errors import InvalidRequestError, OverloadedError, ServiceError
 from app.core.strictjson import dumps
 from app.edge.bodies import Bodies, linger, replayed
 from app.edge.budget import SMALL_BODY, Holding
-from app.edge.facts import GROUP_PATH, INVOKE_PREFIX, MCP_PATH, RequestFacts, facts_of
+from app.edge.facts import GROUP_PATH, INVOKE_PREFIX, RequestFacts, facts_of, is_under_mcp
 from app.edge.lifespan_state import SERVED, CallerGate, Served
 from app.edge.limits import (
     MCP_NEEDS,
@@ -36,7 +36,7 @@ from app.edge.memory import FreedMemory
 from app.edge.observability import UNMATCHED, FinishedRequest, Metrics, log_bug, log_request
 from app.edge.problems import error_headers, internal_error, problem, status_of
 from app.edge.protected_resources import ProtectedResources
-from app.edge.surfaces import ForeignSurface, RawHeaders
+from app.edge.surfaces import ForeignRefusal, ForeignSurface, RawHeaders
 from app.edge.tracing import Tracer
 
 CLIENT_GONE: Final = 499
@@ -166,7 +166,8 @@ class EdgeGuard:
         try:
             headers = self._checked(scope, facts)
             served: Served = scope.get("state", {}).get(SERVED, self.served)
-            gate = served.gate_at(facts.path, self._surface_at(facts.path))
+            surface = self._surface_at(facts.path)
+            gate = served.gate if surface is None else surface.gate_of(facts.path, served)
             if has_body(scope["method"]) and gate is not None:
                 await self._check_caller(gate, scope, facts, headers)
             self._check_query(scope, facts)
@@ -263,16 +264,14 @@ class EdgeGuard:
         facts.fail(error)
         if answer.started:
             return
-        surface = self._surface_at(facts.path)
-        media_type = b"application/json"
-        more: RawHeaders = ()
-        if surface is not None and surface.refuses:
-            status, body, media_type, more = surface.refused(error, status, facts.request_id)
-        elif _under_mcp(facts.path):
-            body = self._rpc_error(error, facts.request_id)
+        if (surface := self._surface_at(facts.path)) is not None and surface.refuses:
+            form = surface.refused(error, status, facts.request_id)
+        elif is_under_mcp(facts.path):
+            form = ForeignRefusal(status or status_of(error), self._rpc_error(error, facts.request_id))
         else:
-            media_type, body = b"application/problem+json", dumps(problem(error, facts.request_id, status))
-        status = status or status_of(error)
+            body = dumps(problem(error, facts.request_id, status))
+            form = ForeignRefusal(status or status_of(error), body, b"application/problem+json")
+        status, body, media_type, more = form
         headers = [(name.encode(), value.encode()) for name, value in error_headers(error, status).items()]
         headers += [(b"content-type", media_type), (b"content-length", str(len(body)).encode()), *more]
         await answer.send({"type": "http.response.start", "status": status, "headers": headers})
@@ -396,7 +395,3 @@ def _template(scope: Scope, facts: RequestFacts) -> str:
     if facts.group is not None:
         return GROUP_PATH + "{name}"
     return facts.path if facts.is_mcp else UNMATCHED
-
-
-def _under_mcp(path: str) -> bool:
-    return path == MCP_PATH or path.startswith(MCP_PATH + "/")

@@ -8,7 +8,6 @@ from starlette.types import ASGIApp
 
 from app.core.access import Caller, Role
 from app.core.request import RequestInfo
-from app.edge.surfaces import ForeignSurface
 
 SERVED: Final = "served"
 """Under which the state of the lifespan holds ``Served``."""
@@ -45,9 +44,3 @@ class Served:
     mcp: ASGIApp | None = None
     invoke: ASGIApp | None = None
     gates: Mapping[str, CallerGate] = field(default_factory=dict)
-
-    def gate_at(self, path: str, surface: ForeignSurface | None) -> CallerGate | None:
-        """Return who knows the callers of a path, which ``surface`` has (None: the API); None where nobody is asked."""
-        if surface is None:
-            return self.gate
-        return None if path in surface.open_paths else self.gates.get(surface.prefix, self.gate)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from app.core.errors import ServiceError
+from app.edge.lifespan_state import CallerGate, Served
 from app.edge.problems import status_of
 
 RawHeaders = Sequence[tuple[bytes, bytes]]
@@ -39,6 +40,10 @@ class ForeignSurface:
     slashes: Callable[[str, bytes], bool] | None = None
     page: Callable[[ServiceError, int, str], ForeignRefusal] | None = None
     open_paths: frozenset[str] = frozenset()
+
+    def gate_of(self, path: str, served: Served) -> CallerGate | None:
+        """Return who knows the callers of one of its paths, None where nobody is asked."""
+        return None if path in self.open_paths else served.gates.get(self.prefix, served.gate)
 
     @property
     def refuses(self) -> bool:

@@ -34,6 +34,7 @@ ALLOWED: dict[str, set[Role] | None] = {
     "POST /api/v1/erasures": ERASER,
     "GET /api/v1/erasures/{erasure}": {Role.ERASER, Role.AUDITOR},
     "GET /api/v1/audit/events": AUDITOR,
+    "GET /api/v1/audit/events/{event}": AUDITOR,
     "GET /api/v1/audit/export": AUDITOR,
     "GET /api/v1/audit/counts": AUDITOR,
     "GET /api/v1/audit/checkpoint": AUDITOR,

@@ -1,5 +1,6 @@
 """The bill of materials: valid, up to date, and complete over what is installed and shipped."""
 
+import hashlib
 import json
 import runpy
 from pathlib import Path
@@ -36,4 +37,14 @@ def test_every_locked_package_and_every_file_of_a_model_has_its_licence() -> Non
     }
     assert len(packages) > 50
     assert len(models) > 4
-    assert packages | models <= names
+    listed = json.loads((ROOT / "app/console/vendored/manifest.json").read_text(encoding="utf-8"))
+    assert packages | models | {f"app/console/vendored/{name}" for name in listed} <= names
+
+
+def test_files_of_the_console_that_others_wrote_are_as_their_packages_have_them() -> None:
+    folder = ROOT / "app/console/vendored"
+    listed = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    assert {path.name for path in folder.iterdir() if path.suffix in {".js", ".css"}} == set(listed)
+    for name, about in listed.items():
+        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == about["sha256"], name
+        assert (folder / about["licence_file"]).stat().st_size > 500

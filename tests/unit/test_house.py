@@ -60,6 +60,7 @@ THIRD_PARTY = {
     "protocol": {"anyio", "mcp", "mcp_types", "pydantic", "starlette"},
     "edge": {"fastapi", "opentelemetry", "prometheus_client", "starlette", "structlog"},
     "api": {"fastapi", "pydantic", "starlette", "structlog"},
+    "console": {"fastapi", "jinja2", "markupsafe", "starlette"},
 }
 
 

@@ -76,12 +76,11 @@ class KnownKey:
             networks=tuple(ip_network(cidr) for cidr in info.cidrs),
         )
 
-    def caller_of(self, key: ApiKey, address: str | None, moment: datetime) -> Caller | None:
-        """Return who presents ``key``, with the roles of that secret at this moment; None where it is not valid now.
+    def caller_of(self, digest: bytes, address: str | None, moment: datetime) -> Caller | None:
+        """Return who holds the secret with ``digest``, with its roles at this moment; None where it is not valid now.
 
-        Secrets are compared in constant time.
+        Digests are compared in constant time.
         """
-        digest = key.digest
         current = hmac.compare_digest(digest, self.digest)
         older = self.previous_digest is not None and hmac.compare_digest(digest, self.previous_digest)
         overlapping = self.previous_expires is not None and moment < self.previous_expires
@@ -97,12 +96,12 @@ class KnownKey:
         waits = self.pending_until is not None and moment < self.pending_until
         return self.caller if waits else self.settled_caller
 
-    def fault_of(self, key: ApiKey, moment: datetime) -> Reason:
+    def fault_of(self, digest: bytes, moment: datetime) -> Reason:
         """Return why `caller_of` knows no caller."""
         secrets = [self.digest]
         if self.previous_digest is not None and self.previous_expires is not None:
             secrets += [self.previous_digest] if moment < self.previous_expires else []
-        if not any(hmac.compare_digest(key.digest, secret) for secret in secrets):
+        if not any(hmac.compare_digest(digest, secret) for secret in secrets):
             return "secret"
         if self.ended:
             return "ended"
@@ -144,15 +143,19 @@ class Authenticator:
             if bearer and self.tokens is not None and self.tokens.reader.looks_signed(bearer):
                 return await self._token_caller(self.tokens, bearer, address)
             raise self._refusal("malformed" if bearer else "missing", address)
-        known_key = self.memory.peek(key.id) or await self.memory.get(key.id, self._look_up)
+        known_key = await self.find(key.id)
         if known_key is None:
             hmac.compare_digest(key.digest, _NO_DIGEST)
             raise self._refusal("unknown", address)
         moment = self.now()
-        caller = known_key.caller_of(key, address, moment)
+        caller = known_key.caller_of(key.digest, address, moment)
         if caller is None:
-            raise self._refusal(known_key.fault_of(key, moment), address, known_key.caller)
+            raise self._refusal(known_key.fault_of(key.digest, moment), address, known_key.caller)
         return caller
+
+    async def find(self, key_id: str) -> KnownKey | None:
+        """Return a stored key, from memory while that is fresh; it says nothing of who presents it."""
+        return self.memory.peek(key_id) or await self.memory.get(key_id, self._look_up)
 
     def recognizes(self, text: str) -> bool:
         """Return whether ``text`` is a token of one of the issuers, valid or not."""

@@ -222,6 +222,18 @@ class AuditService:
         await self.record(self.new_event(caller, "audit.query", OUTCOME_OK, request, details=details))
         return AuditPage(items, following, since)
 
+    async def get(self, caller: Caller, event_id: UUID, request: RequestInfo | None = None) -> AuditEvent:
+        """Return one event of the caller's own tenant; needs the role auditor and is itself recorded."""
+        details = {"event": str(event_id)}
+        async with self.refusals(caller, "audit.event", request, details=details):
+            caller.require(Role.AUDITOR)
+            async with self.database.transaction(caller.tenant, write=False) as tx:
+                stored = await find_event(tx, caller.tenant, event_id)
+            if stored is None:
+                raise NotFoundError("There is no event with this id.")
+        await self.record(self.new_event(caller, "audit.event", OUTCOME_OK, request, details=details))
+        return stored.event
+
     async def export(
         self,
         caller: Caller,

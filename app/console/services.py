@@ -1,0 +1,29 @@
+"""What the pages call: the use cases, never the store."""
+
+from dataclasses import dataclass, field
+
+from app.services.access.access import AccessService
+from app.services.access.console_sessions import ConsoleSessions
+from app.services.access.policies import PolicyService
+from app.services.access.traffic import Traffic
+from app.services.audit.anchoring import LogLag
+from app.services.audit.audit import AuditService
+from app.services.invoke.explaining import ExplainService
+from app.services.invoke.invoke import InvokeService
+from app.services.servers.server_admin import ServerService
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleServices:
+    """The use cases behind the pages; ``requests`` holds a tenant to its rate, as for other requests."""
+
+    sessions: ConsoleSessions
+    access: AccessService
+    audit: AuditService
+    policies: PolicyService
+    servers: ServerService
+    invoke: InvokeService
+    explaining: ExplainService
+    lag: LogLag
+    version: str
+    requests: Traffic = field(default_factory=Traffic)

@@ -1,0 +1,128 @@
+"""Sessions of people in the console: begun with an API key, and worth what that key is worth at each request."""
+
+import hashlib
+import math
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from app.core.access import ApiKey, Caller, Role
+from app.core.audit import OUTCOME_OK
+from app.core.errors import NotFoundError, UnauthenticatedError
+from app.core.request import RequestInfo
+from app.services.access.credentials import Authenticator
+from app.services.access.sessions import SESSION_ID, SessionService
+from app.services.audit.audit import AuditService
+
+REVISION: Final = "console"
+LONGEST: Final = timedelta(hours=12)
+"""After which a session ends, however much it is used."""
+
+_OWNER: Final = "console:"
+"""What stands before the key's id in the owner of a session, so that no MCP client can join it with that key."""
+_SECRET, _UNTIL = "secret", "until"
+_TOKEN: Final = re.compile(rf"([a-z0-9-]{{1,63}})\.([a-z0-9]{{1,16}})\.({SESSION_ID.pattern})")
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleSessions:
+    """Begins, resumes and ends sessions; the database keeps a digest of each, so that all replicas know them.
+
+    A session has no roles of its own: at each request its key is looked at again, with its roles, networks, expiry and
+    revocation. It ends with the secret that it was begun with, ``SessionService.idle_s`` after its last use, and at
+    the latest after ``LONGEST``.
+    """
+
+    sessions: SessionService
+    authenticator: Authenticator
+    audit: AuditService
+
+    @property
+    def needs_key(self) -> bool:
+        """Return whether a key is asked for: not where authentication is off."""
+        return self.authenticator.anonymous is None
+
+    async def start(self, key: str | None, request: RequestInfo) -> tuple[Caller, str]:
+        """Return who presents ``key`` and the token of a new session; the start is on record.
+
+        Raises UnauthenticatedError for a key that is not valid from the address of the request.
+        """
+        parsed = ApiKey.parse(key or "") if self.needs_key else None
+        # What is no key, such as a token of an issuer, begins no session: nothing would end it with its owner.
+        presented = key if parsed is not None else None
+        caller = await self.authenticator.authenticate(presented, request.address)
+        until = self.sessions.now() + LONGEST
+        data = {_SECRET: parsed.digest.hex() if parsed else "", _UNTIL: until.timestamp()}
+        session = await self.sessions.start(_owner(caller.tenant, caller.key_id), REVISION, data)
+        await self._record(caller, "console.sign_in", request)
+        return caller, f"{caller.tenant}.{caller.key_id}.{session.id}"
+
+    async def resume(self, token: str | None, address: str | None) -> Caller:
+        """Return whose session ``token`` names, with the roles that the key has now; else UnauthenticatedError."""
+        match = _TOKEN.fullmatch(token or "")
+        if match is None:
+            raise _ended()
+        tenant, key_id, session_id = match.groups()
+        known_key = None if not self.needs_key else await self.authenticator.find(key_id)
+        if self.needs_key and (known_key is None or known_key.caller.tenant != tenant):
+            raise _ended()
+        try:
+            session = await self.sessions.resume(_owner(tenant, key_id), session_id)
+        except NotFoundError:
+            raise _ended() from None
+        moment = self.sessions.now()
+        if session.revision != REVISION or moment >= _end_of(session.preferences.get(_UNTIL)):
+            raise _ended()
+        caller = self.authenticator.anonymous
+        if known_key is not None:
+            digest = bytes.fromhex(str(session.preferences.get(_SECRET, "")))
+            caller = known_key.caller_of(digest, address, moment)
+        if caller is None:
+            raise _ended()
+        return caller
+
+    async def end(self, token: str, caller: Caller, request: RequestInfo) -> None:
+        """End a session that was resumed; its token is worth nothing from now on."""
+        tenant, key_id, session_id = token.split(".", 2)
+        try:
+            await self.sessions.end(_owner(tenant, key_id), session_id)
+        except NotFoundError:
+            return  # another request of the same browser has ended it
+        await self._record(caller, "console.sign_out", request)
+
+    async def authenticate(self, bearer: str | None, address: str | None) -> Caller:
+        """Return whose session it is: what the edge asks before it reads a body."""
+        return await self.resume(bearer, address)
+
+    async def acting(self, caller: Caller, names: Sequence[bytes], request: RequestInfo) -> Caller:
+        """Return the caller, for the end user that the request names, as everywhere."""
+        return await self.authenticator.acting(caller, names, request)
+
+    async def refuse(
+        self, caller: Caller, roles: Collection[Role], action: str, request: RequestInfo
+    ) -> None:
+        """Raise ForbiddenError, on record as ``action``: the caller has none of ``roles``."""
+        await self.authenticator.refuse(caller, roles, action, request)
+
+    async def _record(self, caller: Caller, action: str, request: RequestInfo) -> None:
+        await self.audit.record(self.audit.new_event(caller, action, OUTCOME_OK, request))
+
+
+def form_token(token: str) -> str:
+    """Return what each form of a session carries: nobody without the session's own token can make it."""
+    return hashlib.sha256(b"console form\0" + token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _owner(tenant: str, key_id: str) -> Caller:
+    return Caller(tenant, _OWNER + key_id, frozenset())
+
+
+def _end_of(timestamp: object) -> datetime:
+    is_time = isinstance(timestamp, int | float) and math.isfinite(timestamp)
+    return datetime.fromtimestamp(float(timestamp) if is_time else 0.0, UTC)  # type: ignore[arg-type]
+
+
+def _ended() -> UnauthenticatedError:
+    return UnauthenticatedError("Your session has ended. Sign in again.")

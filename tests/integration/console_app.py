@@ -1,0 +1,119 @@
+"""The console on real services and one database, and a browser without scripts: cookies, pages and their forms."""
+
+import re
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from html import unescape
+from itertools import chain
+from typing import Any
+
+from httpx2 import ASGITransport, AsyncClient, Response
+
+from app.api.surface import SURFACES
+from app.console.services import ConsoleServices
+from app.console.surface import CONSOLE, console_routers
+from app.core.access import Role
+from app.edge.guard import EdgeGuard
+from app.edge.lifespan_state import Served
+from app.edge.limits import DeclaredLimits, EdgeLimits
+from app.services.access.console_sessions import ConsoleSessions
+from app.services.access.sessions import SessionService
+from app.services.audit.anchoring import LogLag
+from tests.integration.rest_app import Rest, open_rest
+
+ORIGIN = "http://localhost:8000"
+TOKEN = re.compile(r'name="form_token" value="([0-9a-f]{64})"')
+
+
+@dataclass
+class Browser:
+    """Keeps cookies and the last page; ``address`` is where it asks from."""
+
+    http: AsyncClient
+    shown: Response | None = None
+
+    async def open(self, path: str, **headers: str) -> Response:
+        """Ask for a page as browsers do, without following where it leads."""
+        self.shown = await self.http.get(path, headers={"accept": "text/html", **headers})
+        return self.shown
+
+    async def send(self, path: str, form: Mapping[str, str] | None = None, **headers: str) -> Response:
+        """Send a form with the token of the last page, unless it brings one itself."""
+        token = TOKEN.search(self.shown.text) if self.shown is not None else None
+        values = {"form_token": token[1] if token else "", **(form or {})}
+        return await self.http.post(path, data=values, headers={"origin": ORIGIN, **headers})
+
+    async def sign_in(self, key: str, following: str = "/console/") -> Response:
+        """Sign in with a key."""
+        await self.open("/console/sign-in")
+        return await self.send("/console/sign-in", {"key": key, "next": following})
+
+
+@dataclass(frozen=True)
+class Console:
+    """The console, its services, and the REST surface beside it."""
+
+    rest: Rest
+    guard: EdgeGuard
+    sessions: ConsoleSessions
+
+    @asynccontextmanager
+    async def browsing(self, *roles: Role | str, address: str = "127.0.0.1") -> AsyncIterator[Browser]:
+        """Return a browser; with roles, signed in under a key that has them."""
+        transport = ASGITransport(self.guard, client=(address, 4711))
+        async with AsyncClient(transport=transport, base_url=ORIGIN) as http:
+            browser = Browser(http)
+            if roles:
+                answer = await browser.sign_in(await self.rest.key(*roles))
+                assert answer.status_code == 303, answer.text
+            yield browser
+
+
+@asynccontextmanager
+async def open_console(database_url: str, **more: Any) -> AsyncIterator[Console]:
+    """Return the console on a migrated database; ``more`` are services in the place of its own."""
+    async with open_rest(database_url) as rest:
+        services, database = rest.services, rest.services.access.database
+        sessions = ConsoleSessions(SessionService(database), services.authenticator, services.audit)
+        routers = console_routers()
+        # The reference that the framework brings is not the service's.
+        rest.app.router.routes[:] = [
+            route for route in rest.app.router.routes if getattr(route, "path", "") != "/docs"
+        ]
+        for router in routers:
+            rest.app.include_router(router)
+        values = {
+            "sessions": sessions,
+            "access": services.access,
+            "audit": services.audit,
+            "policies": services.policies,
+            "servers": services.servers,
+            "invoke": services.invoke,
+            "explaining": services.explaining,
+            "lag": LogLag(database, (), lambda: datetime.now(UTC)),
+            "version": "0",
+        }
+        rest.app.state.console_services = ConsoleServices(**{**values, **more})
+        served = Served(services.authenticator, gates={CONSOLE.prefix: sessions})
+        declared = DeclaredLimits.of(chain.from_iterable(router.routes for router in routers))
+        guard = EdgeGuard(rest.app, EdgeLimits(), declared, served, surfaces=(*SURFACES, CONSOLE))
+        yield Console(rest, guard, sessions)
+
+
+def navigation(page: Response) -> list[str]:
+    """Return the names of the pages that a page leads to."""
+    listed = re.search(r'<nav class="side".*?</ul>', page.text, re.DOTALL)
+    assert listed is not None
+    return re.findall(r"<span>([^<]+)</span>", listed[0])
+
+
+def text_of(page: Response) -> str:
+    """Return a page's text, without its elements."""
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", page.text)).split())
+
+
+def elements(page: Response, names: Iterable[str]) -> list[str]:
+    """Return the opening tags of elements, as they stand in a page."""
+    return re.findall(rf"<(?:{'|'.join(names)})\b[^>]*>", page.text)
