@@ -9,6 +9,7 @@ from app.engines.tokens import JoseReader
 from app.services.access.credentials import Authenticator
 from app.services.access.issuer_keys import IssuerKeys
 from app.services.access.token_callers import TokenCallers
+from app.services.access.token_states import TokenState
 from app.services.audit.audit import AuditService
 from app.settings import Settings
 from app.store.changes import Changes
@@ -30,7 +31,12 @@ async def authenticator(
     )
     reader = JoseReader()
     issuers = {entry.issuer: IssuerKeys(entry.trusted(), client, reader) for entry in settings.auth.issuers}
-    callers = TokenCallers(issuers, reader, database, audit)
+    asked = {
+        name: TokenState(keys.issuer, keys.issuer.introspection, client, reader)
+        for name, keys in issuers.items()
+        if keys.issuer.introspection is not None
+    }
+    callers = TokenCallers(issuers, asked, reader, database, audit)
     callers.memory.follow(changes.heard)
     try:
         yield Authenticator(database, audit, anonymous, tokens=callers)

@@ -43,6 +43,23 @@ class MappingRule:
 
 
 @dataclass(frozen=True, slots=True)
+class Introspection:
+    """How an issuer is asked whether a token counts (RFC 7662), with the credentials that it gave this service.
+
+    ``uri`` None: the issuer's metadata says where. ``signed``: signed tokens are asked for, too, so that one that is
+    revoked counts no more; ``opaque``: tokens that say nothing themselves are sent there. An answer counts for
+    ``cache_s`` seconds.
+    """
+
+    client_id: str
+    client_secret: str = field(repr=False)
+    uri: str | None = None
+    opaque: bool = True
+    signed: bool = False
+    cache_s: int = 30
+
+
+@dataclass(frozen=True, slots=True)
 class TrustedIssuer:
     """An issuer of tokens, and what its tokens must be like to be taken here.
 
@@ -59,6 +76,7 @@ class TrustedIssuer:
     max_token_age_s: int = 600
     leeway_s: int = 30
     scopes: tuple[str, ...] = ()
+    introspection: Introspection | None = None
 
     def rule_for(self, claims: Mapping[str, Any]) -> MappingRule | None:
         """Return the first rule that matches, None where none does: there is no default."""

@@ -7,9 +7,21 @@ from typing import Any, Literal, NamedTuple, Protocol
 from app.core.identities import TrustedIssuer
 
 TokenFault = Literal[
-    "token", "issuer", "signature", "audience", "token_expired", "token_early", "token_old", "unmapped"
+    "token",
+    "inactive",
+    "issuer",
+    "signature",
+    "audience",
+    "token_expired",
+    "token_early",
+    "token_old",
+    "unmapped",
 ]
-"""Why a token is refused: its form, a foreign issuer, no key of the issuer, another audience, its times, no rule."""
+"""Why a token is refused.
+
+It is malformed, its issuer says that it counts no more, or is not trusted; no key of the issuer signed it; it is for
+somebody else; its times; no rule maps it.
+"""
 
 
 class TokenRefusedError(Exception):
@@ -72,4 +84,8 @@ class TokenReader(Protocol):
         self, token: str, head: TokenHead, keys: Sequence[VerifyingKey], issuer: TrustedIssuer, now: float
     ) -> VerifiedToken:
         """Return the claims, or raise TokenRefusedError; ``now`` is in seconds since 1970."""
+        ...
+
+    def introspected(self, claims: Mapping[str, Any], issuer: TrustedIssuer, now: float) -> VerifiedToken:
+        """Return what an issuer said of a token (RFC 7662) as its claims, or raise TokenRefusedError."""
         ...

@@ -1,7 +1,7 @@
 """Read and verify signed tokens (JWT, RFC 7519) with joserfc: signatures, keys and claims are the library's."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from joserfc import jws
 from joserfc.errors import ExpiredTokenError, InvalidClaimError, JoseError, UnsupportedAlgorithmError
 from joserfc.jwk import ECKey, Key, OKPKey, RSAKey, import_key
-from joserfc.jwt import JWTClaimsRegistry
+from joserfc.jwt import ClaimsOption, JWTClaimsRegistry
 from joserfc.util import urlsafe_b64decode
 
 from app.core.errors import ServiceError
@@ -42,8 +42,11 @@ _ALGORITHMS: Final = _RSA.union(*_CURVES.values())
 _RSA_BITS: Final = range(2048, 8193)
 _RSA_DIGITS: Final = range(342, 1367)
 """Of such a modulus in base64url, so that no other is parsed."""
+_FAR: Final = 1e12
+"""In seconds since 1970: a token that names no end, or one beyond all numbers, ends by what else bounds it."""
 _EXPONENT_BITS: Final = 32
 _PUBLIC: Final = frozenset({"kty", "n", "e", "crv", "x", "y", "kid"})
+_CHECKED: Final = ("iss", "aud", "sub", "exp", "iat")
 _FAULTS: Final = (JoseError, ValueError, TypeError, KeyError, OverflowError)
 
 
@@ -116,9 +119,21 @@ class JoseReader:
         if payload is None:
             raise TokenRefusedError("signature")
         claims = _parsed(payload)
-        _check_claims(claims, issuer, now)
-        until = min(claims["exp"], claims["iat"] + issuer.max_token_age_s) + issuer.leeway_s
-        return VerifiedToken(claims, until)
+        _check_claims(claims, issuer, now, essential=("iss", "aud", "sub", "exp", "iat"))
+        return VerifiedToken(claims, _until(claims, issuer))
+
+    def introspected(self, claims: Mapping[str, Any], issuer: TrustedIssuer, now: float) -> VerifiedToken:
+        """Return what an issuer said of a token (RFC 7662) as its claims, or raise TokenRefusedError.
+
+        Whom it is for must stand there. The token of a service without a subject is about its client.
+        """
+        if claims.get("active") is not True:
+            raise TokenRefusedError("inactive")
+        named = dict(claims)
+        if "sub" not in named and isinstance(named.get("client_id"), str):
+            named["sub"] = named["client_id"]
+        _check_claims(named, issuer, now, essential=("aud", "sub"))
+        return VerifiedToken(named, _until(named, issuer))
 
 
 def _object(segment: bytes) -> dict[str, Any]:
@@ -177,16 +192,19 @@ def _signed(token: str, head: TokenHead, key: Key) -> bytes | None:
         return None
 
 
-def _check_claims(claims: dict[str, Any], issuer: TrustedIssuer, now: float) -> None:
-    registry = JWTClaimsRegistry(
-        now=int(now),
-        leeway=issuer.leeway_s,
-        iss={"essential": True, "value": issuer.issuer},
-        aud={"essential": True, "values": [*issuer.audience]},
-        sub={"essential": True},
-        exp={"essential": True},
-        iat={"essential": True},
-    )
+def _until(claims: Mapping[str, Any], issuer: TrustedIssuer) -> float:
+    ends = [claims["exp"]] if "exp" in claims else []
+    ends += [claims["iat"] + issuer.max_token_age_s] if "iat" in claims else []
+    return float(min([*ends, _FAR])) + issuer.leeway_s
+
+
+def _check_claims(
+    claims: dict[str, Any], issuer: TrustedIssuer, now: float, *, essential: Collection[str]
+) -> None:
+    wanted: dict[str, ClaimsOption] = {name: {"essential": name in essential} for name in _CHECKED}
+    wanted["iss"]["value"] = issuer.issuer
+    wanted["aud"]["values"] = [*issuer.audience]
+    registry = JWTClaimsRegistry(now=int(now), leeway=issuer.leeway_s, **wanted)
     try:
         registry.validate(claims)
     except ExpiredTokenError:
@@ -198,7 +216,7 @@ def _check_claims(claims: dict[str, Any], issuer: TrustedIssuer, now: float) -> 
     # A token that is bound to a key of its holder is worth nothing without a proof, which is not asked for here.
     if "cnf" in claims or not 1 <= len(claims["sub"]) <= LONGEST_SUBJECT or not claims["sub"].isprintable():
         raise TokenRefusedError("token")
-    if claims["iat"] + issuer.max_token_age_s + issuer.leeway_s < now:
+    if "iat" in claims and claims["iat"] + issuer.max_token_age_s + issuer.leeway_s < now:
         raise TokenRefusedError("token_old")
 
 

@@ -1,7 +1,7 @@
 """The settings of how callers authenticate: keys, and issuers of tokens."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from ipaddress import ip_address, ip_network
 from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
@@ -11,10 +11,10 @@ from pydantic.alias_generators import to_camel
 
 from app.core.access import KEY_PATTERN, Role, check_tenant, check_union
 from app.core.errors import InvalidArgumentsError
-from app.core.identities import SCOPE_TEXT, MappingRule, TrustedIssuer
+from app.core.identities import SCOPE_TEXT, Introspection, MappingRule, TrustedIssuer
 from app.settings.sections import BaseUrl, Section
 
-Entry = TypeVar("Entry")
+Entries = TypeVar("Entries", bound=Collection[Any])
 _GRANT = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")
 _KEY_ID = re.compile(r"[0-9a-f]{8}|sub-.*")
 
@@ -51,7 +51,7 @@ def _scope(text: str) -> str:
     return text
 
 
-def _filled(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+def _filled(entries: Entries) -> Entries:
     """Refuse an empty list."""
     if not entries:
         raise ValueError("this list has no entry")
@@ -126,6 +126,27 @@ class RuleSettings(_Listed):
         return MappingRule(self.when, self.tenant, self.roles, self.grants, self.cidrs)
 
 
+class IntrospectionSettings(_Listed):
+    """How an issuer is asked whether a token still counts."""
+
+    client_id: Annotated[str, Field(min_length=1, max_length=500)]
+    client_secret: SecretStr
+    uri: IssuerUrl | None = None
+    tokens: Annotated[frozenset[Literal["opaque", "signed"]], AfterValidator(_filled)] = frozenset({"opaque"})
+    cache: Annotated[int, Field(ge=1, le=60)] = 30
+
+    def introspection(self) -> Introspection:
+        """Return how the issuer is asked."""
+        return Introspection(
+            client_id=self.client_id,
+            client_secret=self.client_secret.get_secret_value(),
+            uri=self.uri,
+            opaque="opaque" in self.tokens,
+            signed="signed" in self.tokens,
+            cache_s=self.cache,
+        )
+
+
 class IssuerSettings(_Listed):
     """An issuer of tokens, and what its tokens must be like."""
 
@@ -137,6 +158,7 @@ class IssuerSettings(_Listed):
     max_token_age: Annotated[int, Field(ge=1, le=86_400)] = 600
     leeway: Annotated[int, Field(ge=0, le=120)] = 30
     scopes: tuple[ScopeText, ...] = ()
+    introspection: IntrospectionSettings | None = None
 
     def trusted(self) -> TrustedIssuer:
         """Return the issuer."""
@@ -149,18 +171,24 @@ class IssuerSettings(_Listed):
             max_token_age_s=self.max_token_age,
             leeway_s=self.leeway,
             scopes=self.scopes,
+            introspection=self.introspection.introspection() if self.introspection is not None else None,
         )
 
     @property
     def is_plain(self) -> bool:
         """Return whether anything of it is asked in plain http anywhere but on this machine."""
-        plain = [url for url in (self.issuer, self.jwks_uri) if url is not None and url.startswith("http:")]
+        plain = [url for url in self._addresses if url.startswith("http:")]
         return any(not _on_this_machine(urlsplit(url).hostname or "") for url in plain)
 
     @property
     def is_encrypted(self) -> bool:
         """Return whether all of it is asked by https."""
-        return all(url.startswith("https:") for url in (self.issuer, self.jwks_uri) if url is not None)
+        return all(url.startswith("https:") for url in self._addresses)
+
+    @property
+    def _addresses(self) -> list[str]:
+        asked = self.introspection.uri if self.introspection is not None else None
+        return [url for url in (self.issuer, self.jwks_uri, asked) if url is not None]
 
 
 class AuthSettings(Section):
@@ -201,6 +229,13 @@ class AuthSettings(Section):
         """Refuse an issuer that stands there twice: which of its rules come first would be unclear."""
         if len({entry.issuer for entry in issuers}) < len(issuers):
             raise ValueError("an issuer stands there twice; put its rules into one entry")
+        opaque = [
+            entry for entry in issuers if entry.introspection and "opaque" in entry.introspection.tokens
+        ]
+        if len(opaque) > 1:
+            raise ValueError(
+                "only one issuer may take opaque tokens: they do not say whose they are, and no other is to see them"
+            )
         return issuers
 
     def conflicts(self, environment: str) -> Iterator[str]:

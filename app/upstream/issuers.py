@@ -5,12 +5,13 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import quote_plus, urlsplit, urlunsplit
 
 import aiohttp
 
 from app import __version__
 from app.core.errors import ServiceError
+from app.core.identities import Introspection
 from app.core.strictjson import loads
 from app.upstream.transport.dialing import AddressRefusedError, gated_connector
 
@@ -61,10 +62,29 @@ class IssuerClient:
 
     async def fetched(self, address: str) -> Any:
         """Return the JSON at an address, or raise IssuerDownError."""
-        async with self._session(address) as session:
-            response = await session.get(
-                address, allow_redirects=False, headers={"Accept": "application/json"}
-            )
+        accept = {"Accept": "application/json"}
+        async with (
+            self._session(address) as session,
+            session.get(address, allow_redirects=False, headers=accept) as response,
+        ):
+            return await _value(response)
+
+    async def introspection_address(self, issuer: str) -> str:
+        """Return where an issuer says whether tokens count, by its metadata, or raise IssuerDownError."""
+        return _address_in(await self.metadata(issuer), "introspection_endpoint")
+
+    async def introspected(self, address: str, introspection: Introspection, token: str) -> Any:
+        """Return what an issuer says of a token (RFC 7662), or raise IssuerDownError."""
+        # RFC 6749, section 2.3.1: both are encoded as in a form before they are put together.
+        login = aiohttp.encode_basic_auth(
+            quote_plus(introspection.client_id), quote_plus(introspection.client_secret)
+        )
+        headers = {"Accept": "application/json", "Authorization": login}
+        form = {"token": token, "token_type_hint": "access_token"}
+        async with (
+            self._session(address) as session,
+            session.post(address, data=form, allow_redirects=False, headers=headers) as response,
+        ):
             return await _value(response)
 
     @asynccontextmanager
@@ -109,7 +129,7 @@ async def _value(response: aiohttp.ClientResponse) -> Any:
     while part := await response.content.readany():
         left -= len(part)
         if left < 0:
-            response.close()
+            response.close()  # the rest is not waited for
             raise IssuerDownError("its answer is too large")
         parts.append(part)
     try:

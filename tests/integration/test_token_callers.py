@@ -9,19 +9,20 @@ import pytest
 from joserfc.jwk import ECKey
 
 from app.core.access import SYSTEM_TENANT, Role
-from app.core.errors import ForbiddenError, UnauthenticatedError
-from app.core.identities import MappingRule, TrustedIssuer
+from app.core.errors import ForbiddenError, OverloadedError, UnauthenticatedError
+from app.core.identities import Introspection, MappingRule, TrustedIssuer
 from app.core.tokens import TokenHead, VerifiedToken
 from app.engines.tokens import JoseReader
 from app.services.access.access import HOST
 from app.services.access.credentials import Authenticator
 from app.services.access.issuer_keys import IssuerKeys
 from app.services.access.token_callers import TokenCallers
+from app.services.access.token_states import TokenState
 from app.services.caching import ShortMemory
 from app.store.database import Database
 from app.upstream.issuers import IssuerClient
 from tests.integration.access_setup import Replica, replica_on
-from tests.integration.token_issuer import AUDIENCE, Issuer, token_issuer
+from tests.integration.token_issuer import AUDIENCE, SECRET, Issuer, send, token_issuer
 
 ADDRESS = "10.9.8.7"
 
@@ -58,7 +59,13 @@ async def replica(database: Database, tenant: str) -> AsyncIterator[Replica]:
         yield running
 
 
-def door_of(replica: Replica, tenant: str, *issuers: Issuer, size: int = 1000) -> Authenticator:
+def door_of(
+    replica: Replica,
+    tenant: str,
+    *issuers: Issuer,
+    size: int = 1000,
+    introspection: Introspection | None = None,
+) -> Authenticator:
     """Return what knows callers of ``tenant`` by tokens of these issuers."""
     reader, client = CountingReader(), IssuerClient(development=True)
     rules = (
@@ -69,8 +76,13 @@ def door_of(replica: Replica, tenant: str, *issuers: Issuer, size: int = 1000) -
         trusted.url: IssuerKeys(TrustedIssuer(trusted.url, frozenset({AUDIENCE}), rules), client, reader)
         for trusted in issuers
     }
+    asked = {
+        name: TokenState(own.issuer, introspection, client, reader, replica.clock.monotonic)
+        for name, own in keys.items()
+        if introspection is not None
+    }
     memory: ShortMemory[bytes, Any] = ShortMemory(ttl_s=1e9, size=size, clock=replica.clock.monotonic)
-    tokens = TokenCallers(keys, reader, replica.database, replica.audit, memory)
+    tokens = TokenCallers(keys, asked, reader, replica.database, replica.audit, memory)
     return replace(replica.access.authenticator, tokens=tokens)
 
 
@@ -162,3 +174,112 @@ async def test_refusals_are_on_record_by_their_reason(replica: Replica, tenant: 
     assert not any("ada" in str(details) for details in here)
     (own,) = await replica.events(tenant, action="access.authenticate")
     assert (own.details["reason"], str(own.details["key"])[:4]) == ("address", "sub-")
+
+
+OPAQUE = "7YqPzQ0mW3cN9aVb4XkL"
+INTROSPECTION = Introspection("sluice", SECRET)
+
+
+def state_of(issuer: Issuer, **changed: Any) -> dict[str, Any]:
+    return {"active": True, "token_type": "Bearer", **issuer.claims(**changed)}
+
+
+async def refused(door: Authenticator, token: str) -> None:
+    with pytest.raises(UnauthenticatedError):
+        await door.authenticate(token, ADDRESS)
+
+
+async def test_an_opaque_token_counts_for_as_long_as_the_issuer_says(
+    replica: Replica, tenant: str, issuer: Issuer
+) -> None:
+    door = door_of(replica, tenant, issuer, introspection=INTROSPECTION)
+    issuer.states[OPAQUE] = state_of(issuer)
+    callers = await asyncio.gather(*(door.authenticate(OPAQUE, ADDRESS) for _ in range(20)))
+    assert (callers[0].tenant, callers[0].end_user) == (tenant, "ada")
+    assert issuer.asked["/introspect"] == 1
+    assert callers[0] == await door.authenticate(issuer.token(), ADDRESS)  # the same person, by either token
+    issuer.states[OPAQUE] = {"active": False}
+    replica.clock.advance(INTROSPECTION.cache_s - 1)
+    assert await door.authenticate(OPAQUE, ADDRESS) == callers[0]
+    replica.clock.advance(2)
+    for _ in range(5):
+        await refused(door, OPAQUE)
+    assert issuer.asked["/introspect"] == 2  # nor is it asked for again what it does not know
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"active": False},
+        {"active": "true"},
+        {"active": 1},
+        {"aud": None},
+        {"aud": "https://other.example.com"},
+        {"iss": "https://other.example.com"},
+        {"sub": None},
+        {"sub": ["ada"]},
+        {"exp": 7},
+        {"exp": "never"},
+        {"iat": 7},
+        {"nbf": 4e9},
+    ],
+    ids=str,
+)
+async def test_what_an_issuer_says_of_a_token_must_be_whole(
+    replica: Replica, tenant: str, issuer: Issuer, changed: dict[str, Any]
+) -> None:
+    door = door_of(replica, tenant, issuer, introspection=INTROSPECTION)
+    issuer.states[OPAQUE] = {
+        name: value for name, value in {**state_of(issuer), **changed}.items() if value is not None
+    }
+    await refused(door, OPAQUE)
+    good = {"exp": 10**400, "iat": None, "iss": None}
+    issuer.states[OPAQUE * 2] = {**state_of(issuer, **good), "sub": "ada"}
+    assert (await door.authenticate(OPAQUE * 2, ADDRESS)).end_user == "ada"
+
+
+async def test_the_token_of_a_service_without_a_subject_is_about_its_client(
+    replica: Replica, tenant: str, issuer: Issuer
+) -> None:
+    door = door_of(replica, tenant, issuer, introspection=INTROSPECTION)
+    issuer.states[OPAQUE] = state_of(issuer, sub=None, client_id="backend")
+    assert (await door.authenticate(OPAQUE, ADDRESS)).end_user == "backend"
+
+
+async def test_signed_tokens_that_are_revoked_count_no_more_where_the_issuer_is_asked(
+    replica: Replica, tenant: str, issuer: Issuer
+) -> None:
+    door = door_of(replica, tenant, issuer, introspection=replace(INTROSPECTION, signed=True))
+    token = issuer.token()
+    issuer.states[token] = state_of(issuer)
+    assert await door.authenticate(token, ADDRESS)
+    issuer.states.clear()
+    replica.clock.advance(INTROSPECTION.cache_s + 1)
+    await refused(door, token)
+    asked = issuer.asked["/introspect"]
+    await refused(door, issuer.token(aud="https://other.example.com"))  # which nobody needs to be asked about
+    assert issuer.asked["/introspect"] == asked
+
+
+async def test_an_issuer_that_does_not_answer_lets_nobody_new_in(
+    replica: Replica, tenant: str, issuer: Issuer
+) -> None:
+    door = door_of(replica, tenant, issuer, introspection=INTROSPECTION)
+    issuer.states[OPAQUE] = state_of(issuer)
+    caller = await door.authenticate(OPAQUE, ADDRESS)
+    for fault in (b"[]", b"no JSON", b'{"active": true, "active": false}'):
+        issuer.answer = lambda request, body=fault: send(request, body)
+        with pytest.raises(OverloadedError):
+            await door.authenticate(OPAQUE * 2, ADDRESS)
+    assert await door.authenticate(OPAQUE, ADDRESS) == caller
+    issuer.answer = None
+    await refused(door, OPAQUE * 2)
+
+
+async def test_what_is_no_opaque_token_is_sent_nowhere(replica: Replica, tenant: str, issuer: Issuer) -> None:
+    door = door_of(replica, tenant, issuer, introspection=INTROSPECTION)
+    for other in ("short", "slc_0123abcd_" + "A" * 42, "slc_0123abcd_" + "A" * 43, "x" * 5000, "a b" * 9):
+        await refused(door, other)
+    without = door_of(replica, tenant, issuer)
+    await refused(without, OPAQUE)
+    assert issuer.asked["/introspect"] == 0

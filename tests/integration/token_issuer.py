@@ -3,16 +3,20 @@
 import json
 import threading
 import time
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import parse_qs, quote_plus
 
 from joserfc import jwt
 from joserfc.jwk import ECKey, Key
 
+SECRET = "introspection: secret+of the tests"
+LOGIN = "Basic " + b64encode(f"sluice:{quote_plus(SECRET)}".encode()).decode()
 AUDIENCE = "https://sluice.example.com/mcp"
 
 
@@ -32,6 +36,9 @@ class Issuer:
     answer: Callable[[BaseHTTPRequestHandler], None] | None = None
     stopped: threading.Event = field(default_factory=threading.Event)
 
+    states: dict[str, Any] = field(default_factory=dict)
+    """What it says of tokens when it is asked; of all others, that they do not count."""
+
     def publish(self, *keys: Key) -> None:
         """List these keys, and the metadata that says where."""
         listed = {"keys": [key.as_dict(private=False) for key in keys]}
@@ -39,6 +46,7 @@ class Issuer:
         self.documents["/.well-known/openid-configuration"] = {
             "issuer": self.url,
             "jwks_uri": f"{self.url}/keys",
+            "introspection_endpoint": f"{self.url}/introspect",
         }
 
     def claims(self, **changed: Any) -> dict[str, Any]:
@@ -75,6 +83,18 @@ def token_issuer() -> Iterator[Issuer]:
                 send(self, json.dumps(issuer.documents[self.path]).encode())
             else:
                 send(self, b"{}", status=404)
+
+        def do_POST(self) -> None:
+            issuer.asked[self.path] += 1
+            if issuer.answer is not None:
+                issuer.answer(self)
+                return
+            body = parse_qs(self.rfile.read(int(self.headers["content-length"])).decode())
+            if self.path != "/introspect" or self.headers["authorization"] != LOGIN:
+                send(self, b"{}", status=401)
+            else:
+                state = issuer.states.get(body["token"][0], {"active": False})
+                send(self, json.dumps(state).encode())
 
         def log_message(self, *_: Any) -> None:
             pass

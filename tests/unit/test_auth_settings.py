@@ -17,6 +17,9 @@ ISSUER: dict[str, Any] = {
 }
 
 
+LOGIN = {"clientId": "sluice", "clientSecret": "never-to-be-seen"}
+
+
 def issuer(**changed: Any) -> str:
     return json.dumps([{**ISSUER, **changed}])
 
@@ -69,6 +72,13 @@ def test_issuers_are_read_from_json_and_from_the_file(
         (issuer(issuer="http://login.example.com"), "plain http"),
         (issuer(jwksUri="http://10.0.0.1/keys"), "plain http"),
         (json.dumps([ISSUER, ISSUER]), "twice"),
+        (issuer(introspection={"clientId": "sluice"}), "CLIENTSECRET"),
+        (issuer(introspection={**LOGIN, "cache": 61}), "CACHE"),
+        (issuer(introspection={**LOGIN, "uri": "http://10.0.0.1/introspect"}), "plain http"),
+        (
+            json.dumps([{**ISSUER, "issuer": f"https://{name}", "introspection": LOGIN} for name in "ab"]),
+            "only one issuer may take opaque tokens",
+        ),
     ],
 )
 def test_what_is_not_safe_stops_the_start(monkeypatch: pytest.MonkeyPatch, value: str, words: str) -> None:
@@ -76,7 +86,7 @@ def test_what_is_not_safe_stops_the_start(monkeypatch: pytest.MonkeyPatch, value
     with pytest.raises(ConfigurationError, match="SLUICE_AUTH__ISSUERS") as refused:
         load()
     assert words.lower() in str(refused.value).lower()
-    assert "user:password" not in str(refused.value)
+    assert "user:password" not in str(refused.value) and "never-to-be-seen" not in str(refused.value)
 
 
 def test_plain_http_is_for_this_machine_in_development(monkeypatch: pytest.MonkeyPatch) -> None:

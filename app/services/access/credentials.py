@@ -140,7 +140,7 @@ class Authenticator:
             return self.anonymous
         key = ApiKey.parse(bearer) if bearer is not None else None
         if key is None:
-            if bearer and self.tokens is not None and self.tokens.reader.looks_signed(bearer):
+            if bearer and self.tokens is not None and self.tokens.takes(bearer):
                 return await self._token_caller(self.tokens, bearer, address)
             raise self._refusal("malformed" if bearer else "missing", address)
         known_key = await self.find(key.id)

@@ -11,9 +11,10 @@ from typing import Any, Final, Literal
 from app.core.access import Caller
 from app.core.addresses import is_within
 from app.core.errors import StoreUnavailableError
-from app.core.identities import MappingRule
-from app.core.tokens import TokenFault, TokenReader, TokenRefusedError
+from app.core.identities import MappingRule, TrustedIssuer
+from app.core.tokens import TokenFault, TokenReader, TokenRefusedError, VerifiedToken
 from app.services.access.issuer_keys import IssuerKeys
+from app.services.access.token_states import TokenState, looks_opaque
 from app.services.audit.audit import AuditService
 from app.services.caching import ShortMemory
 from app.store.access.tenants import Tenant, find_tenant
@@ -51,9 +52,13 @@ class CallerRefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TokenCallers:
-    """Turns tokens into callers; ``issuers`` are those that are trusted, by their exact names."""
+    """Turns tokens into callers; ``issuers`` are those that are trusted, by their exact names.
+
+    ``asked`` are those that say whether a token still counts, among them at most one that takes opaque tokens.
+    """
 
     issuers: Mapping[str, IssuerKeys]
+    asked: Mapping[str, TokenState]
     reader: TokenReader
     database: Database
     audit: AuditService
@@ -61,6 +66,10 @@ class TokenCallers:
         default_factory=lambda: ShortMemory(ttl_s=_STALE_S, size=_CACHED_TOKENS)
     )
     lookups: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MAX_LOOKUPS))
+
+    def takes(self, text: str) -> bool:
+        """Return whether ``text`` may be a token: a signed one, or an opaque one where an issuer knows those."""
+        return self.reader.looks_signed(text) or (self._opaque is not None and looks_opaque(text))
 
     def recognizes(self, text: str) -> bool:
         """Return whether ``text`` is, or pretends to be, a token of one of the issuers."""
@@ -99,19 +108,36 @@ class TokenCallers:
         for keys in self.issuers.values():
             await keys.close()
 
+    @property
+    def _opaque(self) -> TokenState | None:
+        return next((state for state in self.asked.values() if state.introspection.opaque), None)
+
+    async def _checked(self, token: str, now: float) -> tuple[TrustedIssuer, VerifiedToken]:
+        """Return a token's issuer and claims, or raise TokenRefusedError."""
+        if not self.reader.looks_signed(token):
+            if self._opaque is None:
+                raise TokenRefusedError("token")
+            return self._opaque.issuer, await self._opaque.verified(token, now)
+        head = self.reader.head(token)
+        keys = self.issuers.get(head.issuer)
+        if keys is None:
+            raise TokenRefusedError("issuer")
+        verified = self.reader.verified(token, head, await keys.candidates(head), keys.issuer, now)
+        state = self.asked.get(head.issuer)
+        if state is not None and state.introspection.signed:
+            answer = await state.verified(token, now)
+            verified = VerifiedToken(verified.claims, min(verified.until, answer.until))
+        return keys.issuer, verified
+
     async def _verified(self, token: str, now: float) -> KnownToken:
         try:
-            head = self.reader.head(token)
-            keys = self.issuers.get(head.issuer)
-            if keys is None:
-                raise CallerRefusedError("issuer")
-            verified = self.reader.verified(token, head, await keys.candidates(head), keys.issuer, now)
+            issuer, verified = await self._checked(token, now)
         except TokenRefusedError as error:
             raise CallerRefusedError(error.reason) from None
-        rule = keys.issuer.rule_for(verified.claims)
+        rule = issuer.rule_for(verified.claims)
         if rule is None:
             raise CallerRefusedError("unmapped")
-        caller = self._caller(head.issuer, verified.claims, rule)
+        caller = self._caller(issuer.issuer, verified.claims, rule)
         tenant = await self._tenant(rule.tenant)
         if tenant is None or tenant.disabled is not None:
             # A tenant that does not exist has no record.
