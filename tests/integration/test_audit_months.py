@@ -1,5 +1,6 @@
 """A month of the record goes as a whole once all its events are deleted, and never while one is left."""
 
+import asyncio
 from base64 import b64encode
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -19,6 +20,7 @@ from tests.integration.test_audit_retention import DAY_S, HELD, KEEP, Kept
 
 AGO_DAYS = 100
 OF_THE_HOST = "DELETE FROM audit_event WHERE tenant = 'system'"
+WAITING = "SELECT count(*) FROM pg_locks WHERE relation = 'audit_event'::regclass AND NOT granted"
 RING = f"1:{b64encode(TEST_RING.keys[1]).decode()}"
 
 
@@ -135,6 +137,29 @@ async def test_while_the_record_is_used_nothing_is_dropped_and_nobody_waits_for_
         assert await drop(kept) == 0
     assert await months(kept) == before
     assert await drop(kept) > 0
+
+
+async def test_a_month_that_was_empty_until_its_turn_came_stays(kept: Kept) -> None:
+    """Whoever stores an event there commits between the look at the month and the lock on it."""
+    oldest = min(name for name in await months(kept) if name != "audit_event_default")
+    writer = await connect(kept.replica.database.url.set(drivername="postgresql").render_as_string())
+    try:
+        await writer.execute(
+            "CREATE TABLE saved AS SELECT * FROM audit_event LIMIT 1; DELETE FROM audit_event"
+        )
+        then = datetime.strptime(oldest[-7:], "%Y_%m").replace(day=2, tzinfo=UTC)
+        await writer.execute("UPDATE saved SET at = $1", then)
+        async with writer.transaction():
+            await writer.execute("INSERT INTO audit_event SELECT * FROM saved")
+            dropping = asyncio.create_task(drop(kept))
+            while not dropping.done() and not await writer.fetchval(WAITING):
+                await asyncio.sleep(0.001)
+        # Where the commit came too late for its patience, it has dropped nothing at all.
+        await dropping
+        assert oldest in await months(kept)
+        assert await writer.fetchval("SELECT count(*) FROM audit_event") == 1
+    finally:
+        await writer.close()
 
 
 async def test_the_daily_job_drops_them(kept: Kept) -> None:

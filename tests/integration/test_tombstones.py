@@ -158,6 +158,14 @@ async def begin_after_floor(ended: Ended) -> None:
     assert await ended.store("talk", "Ada") == [Handle("PERSON", epoch * 2_000_000 + 2)]
 
 
+async def test_what_tombstones_leave_behind_is_no_tombstone_and_never_goes(ended: Ended) -> None:
+    await ended.store("talk", *NAMES)
+    await ended.erase("talk")
+    for _ in range(4):
+        await ended.purge(days=31)
+    assert await ended.store("walk", "Ada") == [Handle("PERSON", 6)]
+
+
 async def test_another_tenant_counts_for_itself(ended: Ended) -> None:
     await ended.store("talk", *NAMES)
     await ended.erase("talk")

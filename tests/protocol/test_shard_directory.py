@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import httpx2
 import pytest
 from pydantic import SecretStr
@@ -147,6 +148,17 @@ async def test_no_two_shards_give_out_one_id_or_have_one_name(
     assert (await shards.key("west", "beta")).status_code == 409  # every draw is taken
     places = await shards.places()
     assert (places["0a0a0a0a"], places["0b0b0b0b"]) == ("east", "west")
+    # Nor may a shard take what another has, with the rights that its service has there.
+    service = await connect(shards.directory)
+    try:
+        await service.execute("SET ROLE sluice_system")
+        for table in ("directory_key", "directory_tenant"):
+            assert await service.fetchval(f"SELECT count(*) FROM {table}")  # noqa: S608
+            for change in (f"UPDATE {table} SET shard = 'west'", f"DELETE FROM {table}"):  # noqa: S608
+                with pytest.raises(asyncpg.InsufficientPrivilegeError):
+                    await service.execute(change)
+    finally:
+        await service.close()
 
 
 async def test_while_the_directory_is_away_calls_go_on_and_no_key_is_made(
