@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from app.cli import (
+    access,
     apply,
     audit,
     concerns,
@@ -79,6 +80,7 @@ def build() -> typer.Typer:
     root.add_typer(db.commands, name="db")
     root.add_typer(directory.commands, name="directory")
     root.add_typer(keys.commands, name="keys")
+    root.add_typer(access.commands, name="access")
     root.add_typer(tenants.commands, name="tenants")
     root.add_typer(subjects.commands, name="subjects")
     root.add_typer(servers.commands, name="servers")

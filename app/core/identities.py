@@ -33,7 +33,13 @@ class MappingRule:
 
     def matches(self, claims: Mapping[str, Any]) -> bool:
         """Return whether the claims have all that the rule asks for; a claim of a strange type has nothing."""
-        return all(_fits(claim_at(claims, name), name, expected) for name, expected in self.when.items())
+        return not self.missing(claims)
+
+    def missing(self, claims: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the names of the claims that do not have what the rule asks for."""
+        return tuple(
+            name for name, expected in self.when.items() if not _fits(claim_at(claims, name), name, expected)
+        )
 
     @property
     def scopes(self) -> tuple[str, ...]:
@@ -87,15 +93,6 @@ class TrustedIssuer:
         wanted = frozenset(roles)
         giving = next((rule.scopes for rule in self.rules if wanted <= rule.roles), ())
         return tuple(dict.fromkeys((*self.scopes, *giving)))
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """Who a token is about: its subject at its issuer, and the agents that act for it, the nearest first."""
-
-    issuer: str
-    subject: str = field(repr=False)
-    agents: tuple[str, ...] = field(default=(), repr=False)
 
 
 def claim_at(claims: Mapping[str, Any], name: str) -> Any:

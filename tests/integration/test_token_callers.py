@@ -1,6 +1,7 @@
 """Callers by token in one process: verified once, remembered for no longer than they count, counted when refused."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from typing import Any
@@ -143,7 +144,7 @@ async def test_a_subject_is_somebody_else_at_another_issuer_and_in_another_tenan
             await door.authenticate(issuer.token(key=other.key), ADDRESS)
     ids = [caller.key_id for caller in callers]
     assert ids[0] == ids[1] and len(set(ids)) == 4
-    assert all("ada" not in caller_id for caller_id in ids)
+    assert all(re.fullmatch("sub-[0-9a-f]{24}", caller_id) for caller_id in ids)
     assert (callers[0].tenant, callers[3].tenant) == (tenant, other_of(tenant))
 
 
@@ -283,3 +284,19 @@ async def test_what_is_no_opaque_token_is_sent_nowhere(replica: Replica, tenant:
     without = door_of(replica, tenant, issuer)
     await refused(without, OPAQUE)
     assert issuer.asked["/introspect"] == 0
+
+
+async def test_a_dry_run_says_which_rule_maps_and_remembers_nothing(
+    replica: Replica, tenant: str, issuer: Issuer
+) -> None:
+    tokens = door_of(replica, tenant, issuer).tokens
+    assert tokens is not None
+    moment = replica.clock.now()
+    trial = await tokens.tried(issuer.token(groups=["others"]), moment)
+    assert list(trial.missing) == [("groups",), ()]
+    assert (trial.reason, trial.rule) == (None, trial.issuer and trial.issuer.rules[1])
+    assert (await tokens.tried(issuer.token(groups=[]), moment)).reason == "unmapped"
+    assert (await tokens.tried(issuer.token(aud="x"), moment)).reason == "audience"
+    await replica.tenants.disable(HOST, other_of(tenant))
+    assert (await tokens.tried(issuer.token(groups=["others"]), moment)).reason == "ended"
+    assert not tokens.memory._values

@@ -51,6 +51,46 @@ class CallerRefusedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class TokenTrial:
+    """What would become of a token, without its values: why it is refused, else which of its issuer's rules maps it.
+
+    ``missing`` are for each rule the names of the claims that do not fit. ``rule`` is the one that counts.
+    """
+
+    reason: TokenFault | Literal["ended"] | None = None
+    issuer: TrustedIssuer | None = None
+    missing: tuple[tuple[str, ...], ...] = ()
+    rule: MappingRule | None = None
+
+    def results(self) -> list[tuple[MappingRule, str]]:
+        """Return each rule with what it says of the token."""
+        rules = self.issuer.rules if self.issuer is not None else ()
+        return [
+            (rule, f"misses {', '.join(names)}" if names else "maps" if rule is self.rule else "matches")
+            for rule, names in zip(rules, self.missing, strict=True)
+        ]
+
+    def described(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return {
+            "taken": self.rule is not None,
+            "reason": self.reason,
+            "issuer": self.issuer.issuer if self.issuer is not None else None,
+            "rules": [
+                {
+                    "tenant": rule.tenant,
+                    "roles": sorted(rule.roles),
+                    "grants": sorted(rule.grants),
+                    "cidrs": list(rule.networks),
+                    "missing": list(names),
+                    "maps": rule is self.rule,
+                }
+                for (rule, _), names in zip(self.results(), self.missing, strict=True)
+            ],
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class TokenCallers:
     """Turns tokens into callers; ``issuers`` are those that are trusted, by their exact names.
 
@@ -98,6 +138,21 @@ class TokenCallers:
         if known_token.networks and not is_within(address, known_token.networks):
             raise CallerRefusedError("address", known_token.caller)
         return known_token.caller
+
+    async def tried(self, token: str, moment: datetime) -> TokenTrial:
+        """Say what would become of a token: a dry run, which neither remembers nor records anything."""
+        try:
+            issuer, verified = await self._checked(token, moment.timestamp())
+        except TokenRefusedError as error:
+            return TokenTrial(error.reason)
+        missing = tuple(rule.missing(verified.claims) for rule in issuer.rules)
+        rule = issuer.rule_for(verified.claims)
+        if rule is None:
+            return TokenTrial("unmapped", issuer, missing)
+        tenant = await self._tenant(rule.tenant)
+        if tenant is None or tenant.disabled is not None:
+            return TokenTrial("ended", issuer, missing)
+        return TokenTrial(None, issuer, missing, rule)
 
     def forget(self, tenant: str | None) -> None:
         """Verify the tokens of a tenant again, None: of all."""

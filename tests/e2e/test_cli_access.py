@@ -1,0 +1,50 @@
+"""``sluice access explain``: a dry run of a token that says which rule maps it, and prints no value of it."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.running import begun, environment_of, sluice
+from tests.integration.token_issuer import AUDIENCE, Issuer, token_issuer
+
+RULES = [
+    {"when": {"groups": ["support", "on-call"]}, "tenant": "default", "roles": ["invoker", "restorer"]},
+    {"when": {"groups": "support"}, "tenant": "default", "roles": ["invoker"], "grants": ["desk"]},
+    {"when": {"sub": "ada"}, "tenant": "default", "roles": ["auditor"]},
+    {"when": {"groups": "strangers"}, "tenant": "elsewhere", "roles": ["invoker"]},
+]
+
+
+@pytest.fixture
+def issuer() -> Iterator[Issuer]:
+    with token_issuer() as running:
+        yield running
+
+
+def test_a_dry_run_says_what_maps_a_token_and_what_it_misses(issuer: Issuer, tmp_path: Path) -> None:
+    entry = {"issuer": issuer.url, "audience": [AUDIENCE], "rules": RULES}
+    environment = begun(tmp_path, SLUICE_AUTH__ISSUERS=json.dumps([entry]))
+    assert sluice("keys", "create", "--role", "invoker", environment=environment).returncode == 0
+
+    def tried(code: int, *options: str, **claims: object) -> str:
+        done = sluice(
+            "access", "explain", "-", *options, environment=environment, given=issuer.token(**claims)
+        )
+        assert done.returncode == code, done.stderr
+        assert "of-payroll" not in done.stdout + done.stderr
+        return done.stdout if code == 0 else done.stdout + done.stderr
+
+    shown = json.loads(tried(0, "--json", sub="ada", groups=["support", "of-payroll"]))
+    assert (shown["taken"], shown["reason"], shown["issuer"]) == (True, None, issuer.url)
+    assert [(rule["maps"], rule["missing"]) for rule in shown["rules"]] == [
+        *((False, ["groups"]), (True, []), (False, []), (False, ["groups"])),
+    ]
+    table = tried(0, groups=["support"])
+    assert "misses groups" in table and "maps" in table and "desk" in table
+    assert "no rule maps it" in tried(1, sub="grace-of-payroll", groups=["of-payroll"])
+    assert "does not exist here" in tried(1, sub="grace", groups=["strangers"])
+    assert "audiences" in tried(1, aud="https://of-payroll.example.com")
+    bare = sluice("access", "explain", "x", environment=environment_of(tmp_path))
+    assert bare.returncode == 1 and "No issuer is trusted here" in bare.stderr
