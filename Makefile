@@ -99,8 +99,10 @@ outside: $(TESTING) $(LITELLM) $(CLIENTS)
 	$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m "outside and not soak" --timeout 900 --durations=10
 
 # Frameworks that talk through the gateway, each in an environment of its own and with all it needs pinned.
-$(CLIENTS): $(wildcard tests/outside/clients/*.txt) tests/outside/clients/node/package-lock.json | $(TESTING)
-	cd tests/outside/clients/node && PATH="$(CURDIR)/$(BIN):$$PATH" npm ci --ignore-scripts --no-audit --no-fund --silent
+$(CLIENTS): $(wildcard tests/outside/clients/*.txt) tests/outside/clients/node/package-lock.json tests/outside/issuer/package-lock.json | $(TESTING)
+	for folder in clients/node issuer; do \
+		(cd tests/outside/$$folder && PATH="$(CURDIR)/$(BIN):$$PATH" npm ci --ignore-scripts --no-audit --no-fund --silent) || exit 1; \
+	done
 	for client in agents langchain llamaindex pydantic; do \
 		$(PYTHON) -m venv .venv-clients/$$client && \
 		.venv-clients/$$client/bin/python -m pip --disable-pip-version-check --quiet install --no-deps \

@@ -11,9 +11,9 @@ import uvicorn
 
 
 @contextmanager
-def serving(app: Any, **options: Any) -> Iterator[int]:
+def serving(app: Any, *, port: int = 0, **options: Any) -> Iterator[int]:
     """Serve ``app`` in a thread with an event loop of its own; give the port."""
-    listener = socket.create_server(("127.0.0.1", 0))
+    listener = socket.create_server(("127.0.0.1", port))
     settings: dict[str, Any] = {"log_config": None, "access_log": False, "timeout_graceful_shutdown": 5}
     server = uvicorn.Server(uvicorn.Config(app, **{**settings, **options}))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})

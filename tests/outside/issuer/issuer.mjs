@@ -1,0 +1,87 @@
+// A certified OpenID provider (npm's oidc-provider) on loopback, whose people sign in by being asked.
+//
+// node issuer.mjs PORT RESOURCE: prints "ready" once it serves. Every sign-in is of the person whom the address of the
+// authorization request names as login_hint, else of ada.
+import Provider from "oidc-provider";
+import { generateKeyPairSync, randomBytes } from "node:crypto";
+
+const [port, resource] = process.argv.slice(2);
+const url = `http://127.0.0.1:${port}`;
+
+const newKey = () => {
+  const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  return { ...privateKey.export({ format: "jwk" }), use: "sig", alg: "ES256", kid: randomBytes(8).toString("hex") };
+};
+
+const groups = { ada: ["llm-users"], grace: ["llm-users", "auditors"], eve: [] };
+
+const provider = new Provider(url, {
+  jwks: { keys: [newKey()] },
+  clients: [
+    {
+      client_id: "backend",
+      client_secret: "backend-secret-of-the-tests",
+      grant_types: ["client_credentials"],
+      redirect_uris: [],
+      response_types: [],
+      scope: "use see",
+    },
+    {
+      client_id: "sluice",
+      client_secret: "introspection-secret-of-the-tests",
+      grant_types: [],
+      redirect_uris: [],
+      response_types: [],
+    },
+  ],
+  scopes: ["openid", "offline_access", "use", "see"],
+  clientDefaults: { id_token_signed_response_alg: "ES256" },
+  cookies: { keys: [randomBytes(16).toString("hex")] },
+  findAccount: (_context, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
+  extraTokenClaims: (_context, token) => ({ groups: groups[token.accountId] ?? [] }),
+  interactions: { url: (_context, interaction) => `/interaction/${interaction.uid}` },
+  pkce: { required: () => true },
+  features: {
+    devInteractions: { enabled: false },
+    clientCredentials: { enabled: true },
+    introspection: { enabled: true, allowedPolicy: (_context, client) => client.clientId === "sluice" },
+    revocation: { enabled: true },
+    registration: { enabled: true },
+    resourceIndicators: {
+      enabled: true,
+      defaultResource: () => resource,
+      useGrantedResource: () => true,
+      getResourceServerInfo: (_context, indicator) => ({
+        scope: "use see",
+        audience: indicator,
+        accessTokenTTL: 120,
+        accessTokenFormat: indicator.endsWith("/opaque") ? "opaque" : "jwt",
+        jwt: { sign: { alg: "ES256" } },
+      }),
+    },
+  },
+});
+
+// Sign in whoever is named and grant what the client asked for: the browser's part of the flow.
+provider.use(async (context, next) => {
+  if (!context.path.startsWith("/interaction/")) {
+    return next();
+  }
+  const { params, prompt, grantId, session } = await provider.interactionDetails(context.req, context.res);
+  if (prompt.name === "login") {
+    const result = { login: { accountId: params.login_hint ?? "ada" } };
+    return provider.interactionFinished(context.req, context.res, result, { mergeWithLastSubmission: false });
+  }
+  const grant = grantId
+    ? await provider.Grant.find(grantId)
+    : new provider.Grant({ accountId: session.accountId, clientId: params.client_id });
+  grant.addOIDCScope(params.scope ?? "");
+  for (const asked of [params.resource ?? resource].flat()) {
+    grant.addResourceScope(asked, params.scope ?? "");
+  }
+  const result = { consent: { grantId: await grant.save() } };
+  return provider.interactionFinished(context.req, context.res, result, { mergeWithLastSubmission: true });
+});
+
+provider.on("server_error", (_context, error) => console.error(error));
+provider.listen(Number(port), "127.0.0.1", () => console.log("ready"));
