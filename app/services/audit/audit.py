@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Final
 from uuid import UUID
 
@@ -73,6 +73,11 @@ class AuditQuery(AuditFilters):
     user: str | None = None
 
 
+@lru_cache(256)
+def _in_order(roles: frozenset[Role]) -> tuple[Role, ...]:
+    return tuple(sorted(roles))
+
+
 def _now() -> datetime:
     return datetime.now(UTC)
 
@@ -116,7 +121,7 @@ class AuditService:
             id=uuid7(),
             at=self.now(),
             actor=caller.key_id,
-            roles=tuple(sorted(caller.roles)),
+            roles=_in_order(caller.roles),
             action=action,
             outcome=outcome,
             request_id=request.request_id[:_MAX_NAME] if request else None,
