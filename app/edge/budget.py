@@ -41,14 +41,14 @@ class ByteBudget:
 
     def __init__(self, limits: ByteLimits | None = None) -> None:
         self._limits = limits or ByteLimits()
-        self._held: Counter[str] = Counter()
+        self._held: dict[str, int] = {}
         self._queue: deque[_Waiting] = deque()
         self._waiting: Counter[str] = Counter()
 
     @property
     def held(self) -> int:
         """Return how many bytes are held now."""
-        return self._held[_TOTAL]
+        return self._held.get(_TOTAL, 0)
 
     @property
     def waiting(self) -> int:
@@ -85,7 +85,8 @@ class ByteBudget:
     def give_back(self, lanes: tuple[str, ...], size: int) -> None:
         """Take ``size`` bytes out of the count, and let those go on that fit now."""
         self._count(lanes, -size)
-        self._pass_on()
+        if self._queue:
+            self._pass_on()
 
     def _withdraw(self, waiting: _Waiting) -> None:
         """Forget a body whose request has ended; its turn may have come in the same moment."""
@@ -160,10 +161,12 @@ class Holding:
         self.shrink(0)
 
 
-def _add(counter: Counter[str], name: str, amount: int) -> None:
-    counter[name] += amount
-    if counter[name] <= 0:
-        del counter[name]
+def _add(counter: dict[str, int], name: str, amount: int) -> None:
+    total = counter.get(name, 0) + amount
+    if total > 0:
+        counter[name] = total
+    else:
+        counter.pop(name, None)
 
 
 def _overloaded() -> OverloadedError:

@@ -207,7 +207,7 @@ def check_path(scope: Scope, surface: ForeignSurface | None = None) -> None:
     raw = scope.get("raw_path") or scope["path"].encode()
     if b"%00" in raw or b"\0" in raw:
         raise Refused(InvalidRequestError("The path contains the character NUL."))
-    if not _HIDDEN_SLASH.search(raw):
+    if not (b"%" in raw or b"\\" in raw) or not _HIDDEN_SLASH.search(raw):
         return
     if surface is None or surface.slashes is None or not surface.slashes(scope["method"], raw):
         raise Refused(
