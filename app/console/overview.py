@@ -82,7 +82,7 @@ async def show_overview(visit: VisitDep) -> Response:
             "decisions": [*_of_servers(servers or ()), *await _of_keys(visit)],
             "is_masking": allowed is None or "pii_redaction" in allowed,
             "policy_version": version,
-            "base": f"{visit.request.url.scheme}://{visit.request.url.netloc}",
+            "base": visit.base,
             "lag": visit.services.lag,
             "days": DAYS,
         },

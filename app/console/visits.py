@@ -54,6 +54,7 @@ class PageLink:
 
 NAVIGATION: Final = (
     PageLink("/console/", "Overview", frozenset(Role)),
+    PageLink("/console/playground", "Playground", frozenset({Role.INVOKER})),
     PageLink("/console/audit", "Audit", frozenset({Role.AUDITOR})),
 )
 
@@ -67,6 +68,11 @@ class Visit:
     caller: Caller
     info: RequestInfo
     token: str = field(repr=False)
+
+    @property
+    def base(self) -> str:
+        """Return the address of the service, as this browser reaches it."""
+        return f"{self.request.url.scheme}://{self.request.url.netloc}"
 
     def may(self, *roles: Role) -> bool:
         """Return whether the person has one of ``roles``."""

@@ -202,6 +202,7 @@ async def test_signing_in_leads_to_pages_of_the_console_only(
 
 PAGES = {
     "/console/": frozenset(Role),
+    "/console/playground": {Role.INVOKER},
     "/console/audit": {Role.AUDITOR},
     "/console/audit/export?format=csv": {Role.AUDITOR},
 }
