@@ -190,7 +190,7 @@ def build_mcp(parts: McpParts) -> Mcp:
         running=running,
         security=_security(parts.allowed_hosts, parts.allowed_origins),
         deadline_s=parts.deadline_s,
-        recheck_s=4 * parts.ping_s,
+        recheck_s=2 * parts.ping_s,
         counted=frozenset({INVOKE, *INVOKES}) | raw,
         forwarded=raw,
         expect=parts.expect,

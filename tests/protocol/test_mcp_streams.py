@@ -4,10 +4,12 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from app.core.access import Role
 from app.protocol.wire.notifications import StreamNotification
 from tests.protocol.conformance_primitives import ConformancePrimitives
 from tests.protocol.mcp_harness import Access, Sessions, build, serving
@@ -98,8 +100,21 @@ async def test_a_get_stream_ends_when_its_session_does():
                 assert await stream.message() is None
 
 
+def taken_back(_caller):
+    return {}
+
+
+def narrowed(caller):
+    return {"alice": replace(caller, roles=frozenset({Role.RESTORER}))}
+
+
+def moved(caller):
+    return {"alice": replace(caller, tenant="elsewhere")}
+
+
 @pytest.mark.parametrize("opened", [HANDSHAKE, MODERN])
-async def test_a_stream_ends_when_its_key_is_revoked(opened):
+@pytest.mark.parametrize("changed", [taken_back, narrowed, moved])
+async def test_a_stream_ends_when_its_credential_gives_less_than_it_did(opened, changed):
     access = Access()
     open_stream = getting if opened == HANDSHAKE else listening
     async with (
@@ -110,7 +125,7 @@ async def test_a_stream_ends_when_its_key_is_revoked(opened):
         access.down = True
         await asyncio.sleep(0.2)
         assert await stream.line()
-        access.down, access.keys = False, {}
+        access.down, access.keys = False, changed(access.keys["alice"])
         while await stream.line():
             pass
 

@@ -16,7 +16,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from app.core.access import Caller
 from app.core.client_features import client_features
-from app.core.errors import InternalError, NotFoundError, ServiceError, UnauthenticatedError
+from app.core.errors import ForbiddenError, InternalError, NotFoundError, ServiceError, UnauthenticatedError
 from app.core.request import RequestInfo
 from app.edge.bodies import replayed
 from app.edge.facts import facts_of
@@ -196,26 +196,31 @@ class Front:
 
     @asynccontextmanager
     async def _while_valid(self, turn: _Turn, exchange: Exchange) -> AsyncIterator[None]:
-        """End the streams that the body opens once their key is revoked or expires."""
+        """End the streams that the body opens once their key or token counts no more, or gives less than it did."""
 
         async def watch() -> None:
             while True:
                 await asyncio.sleep(self.recheck_s)
-                try:
-                    await self._caller(turn)
-                except UnauthenticatedError:
-                    self.sessions.notifications.end(owner=exchange)
-                    if exchange.process_session is not None:
-                        await self.process_sessions.end(exchange.process_session)
-                    return
-                except ServiceError:
-                    continue  # the database is away: it will say when it is back
+                if not await self._still_valid(turn, exchange.caller):
+                    break
+            self.sessions.notifications.end(owner=exchange)
+            if exchange.process_session is not None:
+                await self.process_sessions.end(exchange.process_session)
 
         watcher = asyncio.create_task(watch())
         try:
             yield
         finally:
             watcher.cancel()
+
+    async def _still_valid(self, turn: _Turn, caller: Caller) -> bool:
+        try:
+            now = await self._caller(turn)
+        except (UnauthenticatedError, ForbiddenError):
+            return False
+        except ServiceError:
+            return True  # the database or the issuer is away: it will say when it is back
+        return now.tenant == caller.tenant and now.roles >= caller.roles
 
     async def _caller(self, turn: _Turn) -> Caller:
         return await self.authenticator.authenticate(bearer_of(turn.headers), turn.info.address)
