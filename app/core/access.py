@@ -53,7 +53,8 @@ class Caller:
 
     ``end_user`` is for whom it acts: the subject of a token, or the user whom a key with the role delegate names.
     ``key_name`` is what people call the key, for records. Who comes with a token has a keyed digest of issuer and
-    subject as ``key_id``, the ``issuer``, and the ``grants`` of its rule: names that count where policies list keys.
+    subject as ``key_id``, the ``issuer``, the ``grants`` of its rule: names that count where policies list keys, and
+    the ``agents`` that act for the subject, the nearest first, by such digests.
     """
 
     tenant: str
@@ -63,6 +64,7 @@ class Caller:
     key_name: str | None = field(default=None, repr=False, compare=False)
     grants: frozenset[str] = frozenset()
     issuer: str | None = field(default=None, repr=False)
+    agents: tuple[str, ...] = ()
 
     def is_listed(self, keys: Collection[str] | None) -> bool:
         """Return whether a policy's list of keys names this caller; None names everybody."""

@@ -8,6 +8,7 @@ from typing import Any, Final
 from app.core.access import Role
 
 LONGEST_SUBJECT: Final = 256
+MOST_AGENTS: Final = 8
 SPACED_CLAIMS: Final = frozenset({"scope", "scp"})
 """Claims whose text is a list, separated by spaces (RFC 8693, section 4.2)."""
 SCOPE_TEXT: Final = re.compile(r"[!#-\[\]-~]+")
@@ -93,6 +94,23 @@ class TrustedIssuer:
         wanted = frozenset(roles)
         giving = next((rule.scopes for rule in self.rules if wanted <= rule.roles), ())
         return tuple(dict.fromkeys((*self.scopes, *giving)))
+
+
+def agents_of(claims: Mapping[str, Any], issuer: str) -> tuple[tuple[str, str], ...]:
+    """Return issuer and subject of each agent that acts for a token's subject (RFC 8693, 4.1), the nearest first.
+
+    Raises ValueError where the claim ``act`` is no chain of subjects, or one of too many.
+    """
+    agents: list[tuple[str, str]] = []
+    actor = claims.get("act")
+    while actor is not None:
+        subject = actor.get("sub") if isinstance(actor, Mapping) else None
+        named_issuer = actor.get("iss", issuer) if isinstance(actor, Mapping) else None
+        if not isinstance(subject, str) or not isinstance(named_issuer, str) or len(agents) >= MOST_AGENTS:
+            raise ValueError("act is no chain of subjects")
+        agents.append((named_issuer, subject))
+        actor = actor.get("act")
+    return tuple(agents)
 
 
 def claim_at(claims: Mapping[str, Any], name: str) -> Any:

@@ -102,6 +102,18 @@ async def test_a_key_that_was_withdrawn_goes(issuer: Issuer, keys: IssuerKeys, c
     assert await names(keys, issuer, "second") == ["second"]
 
 
+async def test_keys_that_moved_to_another_address_are_found(
+    issuer: Issuer, keys: IssuerKeys, clock: Clock
+) -> None:
+    assert await names(keys, issuer, "first") == ["first"]
+    second = new_key("second")
+    issuer.publish(second)
+    issuer.documents["/moved"] = issuer.documents.pop(KEYS)
+    issuer.documents["/.well-known/openid-configuration"]["jwks_uri"] = f"{issuer.url}/moved"
+    clock.now += UNKNOWN_KEY_S
+    assert await names(keys, issuer, "second") == ["second"]
+
+
 def redirect(request: BaseHTTPRequestHandler) -> None:
     send(request, b"{}", status=302, location="/elsewhere")
 

@@ -300,3 +300,30 @@ async def test_a_dry_run_says_which_rule_maps_and_remembers_nothing(
     await replica.tenants.disable(HOST, other_of(tenant))
     assert (await tokens.tried(issuer.token(groups=["others"]), moment)).reason == "ended"
     assert not tokens.memory._values
+
+
+async def test_agents_that_act_for_somebody_are_on_record_with_him(
+    replica: Replica, tenant: str, issuer: Issuer
+) -> None:
+    door = door_of(replica, tenant, issuer)
+    ada = await door.authenticate(issuer.token(), ADDRESS)
+    planner = await door.authenticate(issuer.token(sub="planner"), ADDRESS)
+    chain = {"sub": "planner", "act": {"iss": "https://agents.example.com", "sub": "planner"}}
+    caller = await door.authenticate(issuer.token(act=chain), ADDRESS)
+    assert (caller.key_id, caller.agents[0], len(set(caller.agents))) == (ada.key_id, planner.key_id, 2)
+    event = replica.audit.new_event(caller, "middleware.invoke", "ok", None)
+    assert event.details["agents"] == " ".join(caller.agents)
+    assert "agents" not in replica.audit.new_event(ada, "middleware.invoke", "ok", None).details
+    deep: dict[str, Any] = {"sub": "planner"}
+    for _ in range(8):
+        deep = {"sub": "planner", "act": deep}
+    for wrong in (
+        "planner",
+        ["planner"],
+        {},
+        {"sub": 7},
+        {"sub": "a", "iss": 7},
+        {"sub": "a", "act": "b"},
+        deep,
+    ):
+        await refused(door, issuer.token(act=wrong))

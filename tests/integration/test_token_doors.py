@@ -235,6 +235,22 @@ def test_a_token_of_ours_never_goes_to_a_provider(trusted: Trusted) -> None:
     assert own.status_code == INSIDE["gateway"]
 
 
+def test_a_session_goes_on_with_a_new_token_of_the_same_person_alone(trusted: Trusted) -> None:
+    _, issuer, http = trusted
+    opened = ask(http, "MCP 2025-11-25", issuer.token(sub="linus"))
+    headers = {
+        **MCP,
+        "mcp-session-id": opened.headers["mcp-session-id"],
+        "mcp-protocol-version": "2025-11-25",
+    }
+    ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+    statuses = [
+        http.post("/mcp", json=ping, headers={**headers, "authorization": f"Bearer {token}"}).status_code
+        for token in (issuer.token(sub="linus", jti="new"), issuer.token(sub="grace"))
+    ]
+    assert statuses == [200, 404]
+
+
 def test_a_disabled_tenant_takes_no_token_at_once(trusted: Trusted) -> None:
     service, issuer, http = trusted
     token = issuer.token(groups=["others"])

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from app.core.access import Caller
 from app.core.addresses import is_within
 from app.core.errors import StoreUnavailableError
-from app.core.identities import MappingRule, TrustedIssuer
+from app.core.identities import MappingRule, TrustedIssuer, agents_of
 from app.core.tokens import TokenFault, TokenReader, TokenRefusedError, VerifiedToken
 from app.services.access.issuer_keys import IssuerKeys
 from app.services.access.token_states import TokenState, looks_opaque
@@ -192,7 +192,11 @@ class TokenCallers:
         rule = issuer.rule_for(verified.claims)
         if rule is None:
             raise CallerRefusedError("unmapped")
-        caller = self._caller(issuer.issuer, verified.claims, rule)
+        try:
+            caller = self._caller(issuer.issuer, verified.claims, rule)
+        except ValueError:
+            # Whoever acts for the subject is to be on record, or nobody acts.
+            raise CallerRefusedError("token") from None
         tenant = await self._tenant(rule.tenant)
         if tenant is None or tenant.disabled is not None:
             # A tenant that does not exist has no record.
@@ -201,17 +205,21 @@ class TokenCallers:
         return KnownToken(caller, verified.until, networks)
 
     def _caller(self, issuer: str, claims: Mapping[str, Any], rule: MappingRule) -> Caller:
-        subject = claims["sub"]
-        named = _SUBJECT + issuer.encode() + b"\0" + subject.encode("utf-8", "surrogatepass")
-        digest = self.audit.digest(rule.tenant, named)[:_SUBJECT_DIGITS]
+        agents = agents_of(claims, issuer)
         return Caller(
             tenant=rule.tenant,
-            key_id=f"sub-{digest}",
+            key_id=self._id(rule.tenant, issuer, claims["sub"]),
             roles=rule.roles,
-            end_user=subject,
+            end_user=claims["sub"],
             grants=rule.grants,
             issuer=issuer,
+            agents=tuple(self._id(rule.tenant, *agent) for agent in agents),
         )
+
+    def _id(self, tenant: str, issuer: str, subject: str) -> str:
+        """Return what stands for a subject of an issuer in the records of a tenant."""
+        named = _SUBJECT + issuer.encode() + b"\0" + subject.encode("utf-8", "surrogatepass")
+        return f"sub-{self.audit.digest(tenant, named)[:_SUBJECT_DIGITS]}"
 
     async def _tenant(self, name: str) -> Tenant | None:
         try:

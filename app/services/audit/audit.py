@@ -116,6 +116,8 @@ class AuditService:
         about, tenant = dict(details or {}), tenant or caller.tenant
         if request is not None and request.client_request_id is not None:
             about[CLIENT_REQUEST_ID] = request.client_request_id[:_MAX_NAME]
+        if caller.agents:
+            about["agents"] = " ".join(caller.agents)
         return AuditEvent(
             tenant=tenant,
             id=uuid7(),
