@@ -38,6 +38,14 @@ class Measured:
                 total += used.user + used.system
         return total
 
+    def loop_s(self) -> float:
+        """Return the CPU seconds so far of the thread that began the process, where the event loop runs.
+
+        SQLite runs in others.
+        """
+        first = next(thread for thread in self.process.threads() if thread.id == self.process.pid)
+        return float(first.user_time + first.system_time)
+
     def rss_mib(self) -> list[float]:
         """Return the resident memory of the process, then of each child."""
         every = [self.process, *self.process.children(recursive=True)]
