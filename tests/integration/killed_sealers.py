@@ -4,6 +4,7 @@
 
 A program of its own, because it forks: each round costs the processes' work and not their imports. On PostgreSQL two
 replicas write at once, one is killed while the other goes on, and is verified beside it. Prints one line of JSON.
+FOLDER has the progress: a run that was interrupted goes on, up to ROUNDS in all.
 """
 
 import asyncio
@@ -32,7 +33,7 @@ from app.services.audit.log_keys import LogKeyService
 from app.services.audit.verification import LogVerifier
 from app.store.database import Database
 from app.store.locks import only_here
-from tests.factories import PATIENT
+from tests.factories import PATIENT, with_schema
 from tests.integration.access_setup import Replica, replica_on
 from tests.integration.sealing import seal_all
 
@@ -152,9 +153,12 @@ def kill(process: int, told: int) -> None:
 
 def main(url: str, folder: Path, rounds: int, seed: int) -> None:
     """Kill in ``rounds`` and verify in each, beside what goes on and once nothing does; then tamper, as a control."""
-    chance, kept, is_shared = random.Random(seed), folder / "kept.jsonl", url.startswith("postgresql")
+    kept, progress = folder / "kept.jsonl", folder / "killed.json"
+    is_shared = url.startswith("postgresql")
     done: dict[str, Any] = {"rounds": 0, "verified": 0, "waiting": 0, "unsigned": 0, "findings": []}
     sums = dict.fromkeys(("events", "checkpoints", "anchors", "keys"), 0)
+    if progress.exists():
+        done, sums = json.loads(progress.read_text())
 
     def check() -> dict[str, Any]:
         said: dict[str, Any] = result_of(*forked(url, kept, verify))
@@ -162,7 +166,8 @@ def main(url: str, folder: Path, rounds: int, seed: int) -> None:
         done["findings"] += [f"round {done['rounds']}: {made}" for made in said["findings"]]
         return said
 
-    for number in range(rounds):
+    for number in range(done["rounds"], rounds):
+        chance = random.Random(f"{seed} {number}")
         if number % FRESH == 0:
             result_of(*forked(url, kept, empty))
         living = [forked(url, kept, live) for _ in range(1 + is_shared)]
@@ -175,6 +180,8 @@ def main(url: str, folder: Path, rounds: int, seed: int) -> None:
         done["unsigned"] += said["unsigned"] > 0
         if number % FRESH == FRESH - 1 or number == rounds - 1:
             sums = {name: total + said[name] for name, total in sums.items()}
+            print(json.dumps({**done, **sums}), file=sys.stderr, flush=True)
+        progress.write_text(json.dumps([done, sums]))
     result_of(*forked(url, kept, tamper))
     control = result_of(*forked(url, kept, verify))
     print(
@@ -186,4 +193,4 @@ def main(url: str, folder: Path, rounds: int, seed: int) -> None:
 if __name__ == "__main__":
     gc.freeze()
     sealer._MOST_BATCHES = 2  # sign often, although there is always more to seal
-    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))
+    main(with_schema(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))

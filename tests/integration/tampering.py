@@ -3,10 +3,12 @@
 # ruff: noqa: S608 - the statements are the tests' own
 
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+import sqlite3
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, closing
 from typing import Any
 
+from sqlalchemy import make_url
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
@@ -21,6 +23,8 @@ from tests.integration.access_setup import Replica, replica_on
 from tests.integration.sealing import seal_all
 
 TENANTS = ("acme", "borealis")
+LONG, SHORT = (3, 260, 5), (3, 9, 5)
+"""Events of the first tenant before each of three checkpoints: with a whole tile, or with few."""
 LOG = ("log_leaf", "log_tile", "log_head", "log_entry", "log_checkpoint", "log_writer")
 TABLES = ("audit_event", *LOG, "log_count", "log_counted", "installation")
 Do = Callable[[str], Awaitable[Any]]
@@ -29,10 +33,14 @@ Do = Callable[[str], Awaitable[Any]]
 class Tampered:
     """A sealed record, its owner's access to the database, and how to put everything back."""
 
-    def __init__(self, replica: Replica, owner: Do, postgres: bool) -> None:
+    def __init__(self, replica: Replica, owner: Do, file: str | None, size: int) -> None:
+        """Take the file of an SQLite database; None: it is one of PostgreSQL."""
         self.replica = replica
         self.do = owner
-        self.postgres = postgres
+        self.postgres = file is None
+        self.size = size
+        self._file = file
+        self._image = sqlite3.connect(":memory:")
         self.anchor = ""
         self.random = random.Random()
 
@@ -74,10 +82,18 @@ class Tampered:
             await self.do(f"DROP TABLE IF EXISTS copy_{table}")
             await self.do(f"CREATE TABLE copy_{table} AS SELECT * FROM {table}")
 
-    async def restore(self, tables: tuple[str, ...] = TABLES) -> None:
-        for table in tables:
-            await self.do(f"DELETE FROM {table}")
-            await self.do(f"INSERT INTO {table} SELECT * FROM copy_{table}")
+    async def restore(self) -> None:
+        """Put everything back: an SQLite file as a whole, which takes a twentieth of the time."""
+        if self._file is None:
+            for table in TABLES:
+                await self.do(f"DELETE FROM {table}")
+                await self.do(f"INSERT INTO {table} SELECT * FROM copy_{table}")
+        else:
+            with closing(sqlite3.connect(self._file)) as live:
+                if not self._image.execute("SELECT 1 FROM sqlite_master").fetchone():
+                    live.backup(self._image)
+                else:
+                    self._image.backup(live)
         self.restart()
 
     def restart(self) -> None:
@@ -86,7 +102,7 @@ class Tampered:
 
 
 @asynccontextmanager
-async def tampered_on(url: str) -> AsyncIterator[Tampered]:
+async def tampered_on(url: str, counts: Sequence[int] = LONG) -> AsyncIterator[Tampered]:
     """Return a record that was sealed three times, with an anchor of the second checkpoint."""
     engine = create_async_engine(async_url(url), poolclass=NullPool)
 
@@ -97,13 +113,15 @@ async def tampered_on(url: str) -> AsyncIterator[Tampered]:
 
     database = Database(url, patience=PATIENT)
     async with replica_on(database) as replica:
-        tampered = Tampered(replica, do, not database.embedded)
+        file = make_url(url).database if database.embedded else None
+        tampered = Tampered(replica, do, file, sum(counts))
         if not await do("SELECT 1 FROM log_head"):
-            for count in (3, 260, 5):
+            for count in counts:
                 for tenant in TENANTS:
                     await tampered.record(tenant, count if tenant == TENANTS[0] else 3)
                 await tampered.seal()
-            await tampered.copy()
+            if tampered.postgres:
+                await tampered.copy()
         await tampered.restore()
         tampered.anchor = await tampered.checkpoint()
         yield tampered
