@@ -109,6 +109,7 @@ AUDIT_FILTERS: Final = (
     AuditFilter("action", "word", "Name of an action, such as middleware.invoke."),
     AuditFilter("outcome", "outcome", "Outcome of the action."),
     AuditFilter("scope", "word", "Name of a vault scope."),
+    AuditFilter("scope_ref", "word", "Vault scope, as events show it: a keyed digest."),
     AuditFilter("request_id", "word", "Request id that the response carried in `X-Request-Id`."),
     AuditFilter(
         "client_request_id",

@@ -114,3 +114,22 @@ async def test_events_are_found_by_their_end_user_who_is_not_in_them(rest: Rest)
     assert (both.status_code, both.json()["pointer"]) == (422, "/user")
     export = await rest.call("GET", "/api/v1/audit/export?user=grace&format=csv", roles=[Role.AUDITOR])
     assert (export.text.count(grace), export.text.count(linus), "grace" in export.text) == (2, 0, False)
+
+
+@pytest.mark.in_turn("database_url")
+async def test_events_are_found_by_their_scope_as_events_show_it(rest: Rest) -> None:
+    body = {"context": ["I am Ada Byron."], "arguments": {}}
+    for scope in ("talk", "other", "talk"):
+        body["arguments"] = {"scope": scope}
+        path = "/api/v1/middleware/pii_redaction/invoke"
+        assert (await rest.call("POST", path, body, roles=[Role.INVOKER])).status_code == 200
+    talk = [event["scope_ref"] for event in await found(rest, "scope=talk")]
+    other = [event["scope_ref"] for event in await found(rest, "scope=other")]
+    assert (len(talk), len(other), talk[0] == talk[1] != other[0]) == (2, 1, True)
+    seen = await found(rest, f"scope_ref={talk[0]}")
+    assert [event["scope_ref"] for event in seen] == talk
+    assert len(await found(rest, f"scope=talk&scope_ref={talk[0]}")) == 2
+    both = await rest.call(
+        "GET", f"/api/v1/audit/events?scope=talk&scope_ref={other[0]}", roles=[Role.AUDITOR]
+    )
+    assert (both.status_code, both.json()["pointer"]) == (422, "/scope")

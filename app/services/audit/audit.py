@@ -353,10 +353,12 @@ class AuditService:
                 f"{CLIENT_REQUEST_ID_RULE}, and ignored if not.",
                 details={"pointer": "/client_request_id"},
             )
-        reference = self.scope_ref(tenant, query.scope) if query.scope is not None else None
-        if query.user is None:
-            return replace(query, scope_ref=reference)
-        user = self.user_ref(tenant, query.user)
+        reference = query.scope_ref if query.scope is None else self.scope_ref(tenant, query.scope)
+        if query.scope_ref not in (None, reference):
+            raise InvalidArgumentsError(
+                "scope and scope_ref name two scopes: give one of them.", details={"pointer": "/scope"}
+            )
+        user = query.on_behalf_of if query.user is None else self.user_ref(tenant, query.user)
         if query.on_behalf_of not in (None, user):
             raise InvalidArgumentsError(
                 "user and on_behalf_of name two end users: give one of them.", details={"pointer": "/user"}
