@@ -12,6 +12,7 @@ from typing import Final
 from app.core.contracts.anchors import AnchorError, Submission
 from app.core.transparency.notes import Checkpoint, Note, NoteError, Signature
 
+_BEGINNING: Final = '{"at": "'
 _TAIL_BYTES: Final = 64 * 1024
 """Far more than the longest line: 64 signatures of 100 bytes."""
 
@@ -71,7 +72,10 @@ class FileAnchor:
 
 
 def checkpoints_in(text: str) -> list[str]:
-    """Return the checkpoints of a file that an anchor kept, or of one that holds a single checkpoint."""
+    """Return the checkpoints of a file that an anchor kept, or of one that holds a single checkpoint.
+
+    A line that a crash or a full disk cut off was never confirmed, and what follows it stands on a line of its own.
+    """
     if not text.startswith("{"):
         return [text]
     kept = []
@@ -79,5 +83,10 @@ def checkpoints_in(text: str) -> list[str]:
         try:
             kept.append(str(json.loads(line)["checkpoint"]))
         except (ValueError, KeyError, TypeError):
-            kept.append(line)  # named as unreadable when it is verified
+            if not _is_cut_off(line):
+                kept.append(line)  # named as unreadable when it is verified
     return [note for note in kept if note]
+
+
+def _is_cut_off(line: str) -> bool:
+    return _BEGINNING.startswith(line[: len(_BEGINNING)]) and not line.endswith("}")
