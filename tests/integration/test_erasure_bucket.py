@@ -144,6 +144,10 @@ async def test_nothing_is_erased_where_the_bucket_cannot_note_it(
     with pytest.raises(StoreUnavailableError, match="nothing was erased") as raised:
         await ErasureSink(ErasureBucket("s3://no-such-bucket/x")).append("acme", receipt, [], HISTORY)
     assert SECRET not in str(raised.value)
+    with monkeypatch.context() as away:
+        away.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+        with pytest.raises(StoreUnavailableError, match="nothing was erased"):
+            await ErasureSink(ErasureBucket(location)).append("acme", receipt, [], HISTORY)
     with pytest.raises(MarkUnreadableError, match="s3://no-such-bucket/x cannot be read"):
         ErasureBucket("s3://no-such-bucket/x").list_ids(HISTORY)
     gone = ErasureBucket(location)
