@@ -13,6 +13,7 @@ from app.cli import (
     audit,
     concerns,
     config,
+    console,
     db,
     directory,
     documents,
@@ -76,6 +77,7 @@ def build() -> typer.Typer:
     root.command("invoke", epilog=invoke.EPILOG)(invoke.invoke)
     root.command("middleware", epilog=middleware.EPILOG)(middleware.middleware)
     root.command("status", epilog=status.EPILOG)(status.status)
+    root.command("console", epilog=console.EPILOG)(console.console)
     root.command("config", epilog=config.EPILOG)(config.config)
     root.add_typer(db.commands, name="db")
     root.add_typer(directory.commands, name="directory")

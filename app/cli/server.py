@@ -50,11 +50,20 @@ class DrainingServer(Server):
         gc.set_threshold(_YOUNG_OBJECTS, 20, 20)
         if self._greets:
             print(f"Sluice serves {address_of(self._listener)} (REST under /api/v1, MCP at /mcp)", flush=True)
+            print(await self._entrance(address_of(self._listener)), flush=True)
             self._telling = asyncio.create_task(tell_served(self._app.state.services.upstreams))
         key = self._app.state.first_key
         if key is not None:
             print(first_start(key), flush=True)
             self._inviting = asyncio.create_task(self._invite(key, address_of(self._listener)))
+
+    async def _entrance(self, url: str) -> str:
+        """Return where the console is; in development, which serves loopback alone, with a link that signs in."""
+        services, sessions = self._app.state.services, self._app.state.console_services.sessions
+        keys = sorted(services.access.authority.development_keys) if sessions.needs_key else []
+        if not keys:
+            return f"Console: {url}/console/"
+        return f"Console: {url}/console/sign-in#{await sessions.offer(keys[0])} (signs in once, within 5 minutes)"
 
     async def _invite(self, key: ApiKey, url: str) -> None:
         """Print the line to try once it works: the first start compiles patterns, for seconds on a busy machine."""

@@ -53,11 +53,16 @@ async def sign_in(request: Request) -> Response:
     following = own_page(form.get("next"))
     cookie = cookie_of(request.scope["headers"], _FORM_COOKIE)
     check_form(form, form_token(cookie) if cookie else new_token())
+    link = form.get("link")
     try:
-        caller, token = await services.sessions.start(form.get("key", "").strip() or None, facts.info(inf))
+        if link:
+            caller, token = await services.sessions.redeem(link, facts.info(inf))
+        else:
+            key = form.get("key", "").strip() or None
+            caller, token = await services.sessions.start(key, facts.info(inf))
     except UnauthenticatedError as error:
         facts.fail(error)
-        return _form(request, following, refused=True)
+        return _form(request, following, refused="link" if link else "key")
     facts.admit(caller)
     answer = see(following)
     answer.set_cookie(
@@ -83,7 +88,7 @@ async def sign_out(visit: VisitDep, form: FormDep) -> Response:  # noqa: ARG001 
     return answer
 
 
-def _form(request: Request, following: str, *, refused: bool = False) -> Response:
+def _form(request: Request, following: str, *, refused: str | None = None) -> Response:
     cookie = cookie_of(request.scope["headers"], _FORM_COOKIE) or new_token()
     services = console_services(request)
     answer = page(

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -155,3 +156,14 @@ def test_what_was_redacted_under_an_old_key_is_restored_after_rotation_and_re_wr
     assert "epoch is now 1" in epoch
     assert restored.stdout == "I am John Doe.\n"
     assert later.stdout == "I am [PERSON_2000001].\n"
+
+
+def test_the_host_gets_a_link_to_the_console_for_a_key_that_it_names(shell: Shell) -> None:
+    key = shell("keys", "create", "--role", "auditor").strip()
+    link = shell("console", "--print", "--key", key.split("_")[1], "--url", "https://sluice.example/")
+    entrance = rf"https://sluice\.example/console/sign-in#default\.{key.split('_')[1]}\.[\w-]{{43}}\n"
+    assert re.fullmatch(entrance, link)
+    unknown = sluice("console", "--print", "--key", "00000000", environment=shell.environment)
+    assert (unknown.returncode, "no such key" in unknown.stderr) == (1, True)
+    unnamed = sluice("console", "--print", environment=shell.environment)
+    assert (unnamed.returncode, "name one with --key" in unnamed.stderr) == (2, True)

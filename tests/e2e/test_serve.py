@@ -68,6 +68,10 @@ def test_the_first_start_prints_a_key_once_and_a_line_that_works_when_pasted(tmp
     )
     assert first.stdout is not None
     await_ready(first.stdout.readline().split()[2])
+    entrance = first.stdout.readline()
+    assert re.match(
+        r"Console: http://127\.0\.0\.1:\d+/console/sign-in#default\.[0-9a-f]{8}\.[\w-]{43} ", entrance
+    )
     lines = [first.stdout.readline() for _ in range(8)]
     line = next(one for one in lines if one.strip().startswith("curl"))
     pasted = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True, timeout=30)
@@ -81,7 +85,8 @@ def test_the_first_start_prints_a_key_once_and_a_line_that_works_when_pasted(tmp
     assert second.stdout is not None
     await_ready(second.stdout.readline().split()[2])
     second.send_signal(signal.SIGTERM)
-    assert second.stdout.read() == ""
+    (line,) = second.stdout.read().splitlines()
+    assert line.startswith("Console: http://127.0.0.1:")
     assert second.wait(30) in (0, -signal.SIGTERM)
     second.stdout.close()
 

@@ -1,5 +1,6 @@
 """The console through its door: signing in, what a session is worth, forms, and what a browser is told to refuse."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -8,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from app.core.access import Caller, Role
-from app.core.errors import UnauthenticatedError
+from app.core.errors import NotFoundError, UnauthenticatedError
 from app.core.request import RequestInfo
 from app.services.access.access import HOST
-from app.services.access.console_sessions import LONGEST, ConsoleSessions
+from app.services.access.console_sessions import LINK_LIFETIME, LONGEST, ConsoleSessions
 from app.services.access.sessions import SessionService
 from tests.integration.console_app import ORIGIN, Console, elements, navigation, open_console, text_of
 
@@ -289,6 +290,55 @@ async def test_files_are_kept_for_as_long_as_they_stay_the_same(console: Console
         assert (stale.headers["cache-control"], "content-encoding" in stale.headers) == ("no-store", False)
         for missing in ("/console/assets/0/../../pages.py", "/console/assets/0/pages.py"):
             assert (await browser.http.get(missing)).status_code == 404
+
+
+async def test_a_link_signs_in_once_as_its_key(console: Console) -> None:
+    key = await console.rest.key(Role.AUDITOR)
+    link = await console.sessions.offer(key.split("_")[1])
+    assert key.rpartition("_")[2] not in link
+    async with console.browsing() as browser, console.browsing() as late:
+        assert (await browser.open("/console/", cookie=f"sluice_console={link}")).status_code == 303
+        await late.open(ENDED)
+        await browser.open(ENDED)
+        both = await asyncio.gather(browser.send(ENDED, {"link": link}), late.send(ENDED, {"link": link}))
+        assert sorted(answer.status_code for answer in both) == [303, 401]
+        refused = next(answer for answer in both if answer.status_code == 401)
+        assert "used already" in text_of(refused)
+        entered = browser if both[0].status_code == 303 else late
+        assert "Audit" in navigation(await entered.open("/console/"))
+        session = entered.http.cookies.get("sluice_console")
+        await late.open(ENDED)
+        assert (await late.send(ENDED, {"link": session or ""})).status_code == 401
+        await console.rest.services.access.revoke_key(HOST, key.split("_")[1])
+        assert (await entered.open("/console/")).status_code == 303
+    events = await console.rest.call(
+        "GET", "/api/v1/audit/events?limit=50", roles=[Role.AUDITOR, Role.ERASER]
+    )
+    actions = [event["action"] for event in events.json()["items"]]
+    assert (actions.count("console.link"), actions.count("console.sign_in")) == (1, 1)
+
+
+async def test_a_link_is_worth_nothing_after_five_minutes_or_with_a_key_that_is_over(
+    console: Console,
+) -> None:
+    moment = datetime(2026, 11, 23, tzinfo=UTC)
+    stored = SessionService(console.sessions.sessions.database, now=lambda: moment)
+    sessions = ConsoleSessions(stored, console.sessions.authenticator, console.sessions.audit)
+    key_id = (await console.rest.key(Role.INVOKER)).split("_")[1]
+    early, old, revoked = [await sessions.offer(key_id) for _ in range(3)]
+    moment += LINK_LIFETIME - timedelta(seconds=1)
+    assert (await sessions.redeem(early, _request()))[0].key_id == key_id
+    moment += timedelta(seconds=1)
+    for link in (old, "", "a.b.c", f"other.{key_id}.{'A' * 43}"):
+        with pytest.raises(UnauthenticatedError):
+            await sessions.redeem(link, _request())
+    moment -= timedelta(minutes=3)
+    await console.rest.services.access.revoke_key(HOST, key_id)
+    with pytest.raises(UnauthenticatedError):
+        await sessions.redeem(revoked, _request())
+    for nobody in (key_id, "00000000"):
+        with pytest.raises(NotFoundError):
+            await sessions.offer(nobody)
 
 
 def _request() -> RequestInfo:

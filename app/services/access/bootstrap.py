@@ -49,6 +49,13 @@ async def bootstrap(access: AccessService, given_key: str | None, environment: E
     return generated
 
 
+async def list_first_keys(access: AccessService) -> list[str]:
+    """Return the ids of the first keys of this installation that are still good."""
+    async with access.database.system_transaction(write=False) as tx:
+        made = await list_keys_made_by(tx, BOOTSTRAP.key_id)
+    return sorted(info.id for info in made if _is_alive(info, access.now()))
+
+
 async def _claim(access: AccessService, key: ApiKey) -> None:
     """Tell the directory where the first key is; while it is away, a service starts all the same."""
     if access.directory is None:

@@ -12,16 +12,20 @@ from app.core.access import ApiKey, Caller, Role
 from app.core.audit import OUTCOME_OK
 from app.core.errors import NotFoundError, UnauthenticatedError
 from app.core.request import RequestInfo
-from app.services.access.credentials import Authenticator
-from app.services.access.sessions import SESSION_ID, SessionService
+from app.services.access.access import HOST
+from app.services.access.credentials import Authenticator, KnownKey
+from app.services.access.sessions import SESSION_ID, Session, SessionService
 from app.services.audit.audit import AuditService
 
 REVISION: Final = "console"
+LINK: Final = "console link"
+LINK_LIFETIME: Final = timedelta(minutes=5)
 LONGEST: Final = timedelta(hours=12)
 """After which a session ends, however much it is used."""
 
 _OWNER: Final = "console:"
 """What stands before the key's id in the owner of a session, so that no MCP client can join it with that key."""
+_LINK_OWNER: Final = "console-link:"
 _SECRET, _UNTIL = "secret", "until"
 _TOKEN: Final = re.compile(rf"([a-z0-9-]{{1,63}})\.([a-z0-9]{{1,16}})\.({SESSION_ID.pattern})")
 
@@ -53,11 +57,42 @@ class ConsoleSessions:
         # What is no key, such as a token of an issuer, begins no session: nothing would end it with its owner.
         presented = key if parsed is not None else None
         caller = await self.authenticator.authenticate(presented, request.address)
-        until = self.sessions.now() + LONGEST
-        data = {_SECRET: parsed.digest.hex() if parsed else "", _UNTIL: until.timestamp()}
-        session = await self.sessions.start(_owner(caller.tenant, caller.key_id), REVISION, data)
-        await self._record(caller, "console.sign_in", request)
-        return caller, f"{caller.tenant}.{caller.key_id}.{session.id}"
+        return await self._begin(caller, parsed.digest.hex() if parsed else "", request)
+
+    async def offer(self, key_id: str) -> str:
+        """Return the token of a link that signs in as a key, once and within ``LINK_LIFETIME``; it is on record.
+
+        For whoever has the host, who could read the database anyway: nobody is asked for the key's secret. Raises
+        NotFoundError for a key that is not there or over.
+        """
+        known_key, moment = await self.authenticator.find(key_id), self.sessions.now()
+        if known_key is None or known_key.ended or (known_key.expires and moment >= known_key.expires):
+            raise NotFoundError("There is no such key, or it has ended.")
+        tenant = known_key.caller.tenant
+        data = {_SECRET: known_key.digest.hex(), _UNTIL: (moment + LINK_LIFETIME).timestamp()}
+        link = await self.sessions.start(_owner(tenant, key_id, _LINK_OWNER), LINK, data)
+        event = self.audit.new_event(
+            HOST, "console.link", OUTCOME_OK, None, tenant=tenant, details={"key": key_id}
+        )
+        await self.audit.record(event)
+        return f"{tenant}.{key_id}.{link.id}"
+
+    async def redeem(self, token: str, request: RequestInfo) -> tuple[Caller, str]:
+        """Return whose key a link is for and the token of a new session; UnauthenticatedError for a spent link."""
+        match = _TOKEN.fullmatch(token)
+        known_key = await self.authenticator.find(match[2]) if match is not None else None
+        if match is None or known_key is None or known_key.caller.tenant != match[1]:
+            raise _spent()
+        owner = _owner(match[1], match[2], _LINK_OWNER)
+        try:
+            link = await self.sessions.resume(owner, match[3])
+            await self.sessions.end(owner, match[3])  # of two at once, one finds nothing to end
+        except NotFoundError:
+            raise _spent() from None
+        caller, digest = self._holder(known_key, link, LINK, request.address)
+        if caller is None:
+            raise _spent()
+        return await self._begin(caller, digest, request)
 
     async def resume(self, token: str | None, address: str | None) -> Caller:
         """Return whose session ``token`` names, with the roles that the key has now; else UnauthenticatedError."""
@@ -72,13 +107,7 @@ class ConsoleSessions:
             session = await self.sessions.resume(_owner(tenant, key_id), session_id)
         except NotFoundError:
             raise _ended() from None
-        moment = self.sessions.now()
-        if session.revision != REVISION or moment >= _end_of(session.preferences.get(_UNTIL)):
-            raise _ended()
-        caller = self.authenticator.anonymous
-        if known_key is not None:
-            digest = bytes.fromhex(str(session.preferences.get(_SECRET, "")))
-            caller = known_key.caller_of(digest, address, moment)
+        caller, _ = self._holder(known_key, session, REVISION, address)
         if caller is None:
             raise _ended()
         return caller
@@ -106,6 +135,23 @@ class ConsoleSessions:
         """Raise ForbiddenError, on record as ``action``: the caller has none of ``roles``."""
         await self.authenticator.refuse(caller, roles, action, request)
 
+    def _holder(
+        self, known_key: KnownKey | None, session: Session, revision: str, address: str | None
+    ) -> tuple[Caller | None, str]:
+        """Return who holds the secret that a session was begun with, None where it is worth nothing; and its digest."""
+        moment, digest = self.sessions.now(), str(session.preferences.get(_SECRET, ""))
+        if session.revision != revision or moment >= _end_of(session.preferences.get(_UNTIL)):
+            return None, digest
+        if known_key is None:
+            return self.authenticator.anonymous, digest
+        return known_key.caller_of(bytes.fromhex(digest), address, moment), digest
+
+    async def _begin(self, caller: Caller, digest: str, request: RequestInfo) -> tuple[Caller, str]:
+        data = {_SECRET: digest, _UNTIL: (self.sessions.now() + LONGEST).timestamp()}
+        session = await self.sessions.start(_owner(caller.tenant, caller.key_id), REVISION, data)
+        await self._record(caller, "console.sign_in", request)
+        return caller, f"{caller.tenant}.{caller.key_id}.{session.id}"
+
     async def _record(self, caller: Caller, action: str, request: RequestInfo) -> None:
         await self.audit.record(self.audit.new_event(caller, action, OUTCOME_OK, request))
 
@@ -115,8 +161,8 @@ def form_token(token: str) -> str:
     return hashlib.sha256(b"console form\0" + token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _owner(tenant: str, key_id: str) -> Caller:
-    return Caller(tenant, _OWNER + key_id, frozenset())
+def _owner(tenant: str, key_id: str, kind: str = _OWNER) -> Caller:
+    return Caller(tenant, kind + key_id, frozenset())
 
 
 def _end_of(timestamp: object) -> datetime:
@@ -126,3 +172,7 @@ def _end_of(timestamp: object) -> datetime:
 
 def _ended() -> UnauthenticatedError:
     return UnauthenticatedError("Your session has ended. Sign in again.")
+
+
+def _spent() -> UnauthenticatedError:
+    return UnauthenticatedError("This link was used, or is too old.")
