@@ -93,10 +93,11 @@ def answers(url: str) -> bool:
 
 
 @contextlib.contextmanager
-def bare() -> Iterator[Measured]:
-    """Run the bare Starlette handler."""
+def bare(record: Path | None = None) -> Iterator[Measured]:
+    """Run the bare Starlette handler; with ``record`` it keeps a line there for each request."""
     port = free_port()
-    with started(["-m", "tests.benchmarks.speed.bare", str(port)], port, "/", {}, "") as server:
+    arguments = [str(port), *([str(record)] if record is not None else [])]
+    with started(["-m", "tests.benchmarks.speed.bare", *arguments], port, "/", {}, "") as server:
         yield server
 
 
