@@ -27,7 +27,7 @@ from app.services.vault.vault import VaultService
 from app.settings import ConfigurationError, Settings
 from app.store.access.directory import find_key_place
 from app.store.database import Database
-from app.store.dialects import Patience, address_of
+from app.store.dialects import Patience, UnsafeDatabaseError, address_of
 from app.store.failures import StatementRefusedError
 from app.store.vault.erasure_files import ErasureFile, ErasurePlace, SharedErasures
 from app.store.vault.mark_files import MarkFolder, MarkStore
@@ -72,6 +72,8 @@ async def shard_directory(settings: Settings) -> AsyncIterator[Directory | None]
             await database.check(production=settings.environment == "production")
             async with database.system_transaction(write=False) as tx:
                 await find_key_place(tx, "")
+        except UnsafeDatabaseError as error:
+            raise ConfigurationError([f"SLUICE_DIRECTORY__URL: {error}"]) from None
         except StatementRefusedError:
             # Shards are upgraded one after the other, so its schema may be another release's.
             raise ConfigurationError(

@@ -14,6 +14,7 @@ import asyncpg
 import httpx2
 import pytest
 from pydantic import SecretStr
+from sqlalchemy import make_url
 
 from app.cli.root import run
 from app.core.access import ApiKey
@@ -198,15 +199,24 @@ async def test_a_first_key_of_another_shard_ends_the_start(databases: dict[str, 
                 pass
 
 
-def test_a_directory_needs_a_database_of_its_own_with_its_tables(
+def test_a_directory_needs_a_database_of_its_own_with_its_tables_and_roles(
     databases: dict[str, str], postgres_url: str, tmp_path: Path
 ) -> None:
-    first = str(ApiKey.generate())
-    wrong = {"itself": databases["east"], "no tables": postgres_url}
-    for url, sentence in zip(wrong.values(), ("one of its own", "sluice db upgrade"), strict=True):
-        settings = settings_for({**databases, "directory": url}, "east", tmp_path, first)
-        with pytest.raises(ConfigurationError, match=sentence), unchanged_logging():
-            start(settings)
+    first, login = str(ApiKey.generate()), f"stranger_{secrets.token_hex(4)}"
+    asyncio.run(rows(postgres_url, f"CREATE ROLE {login} LOGIN"))
+    stranger = make_url(databases["directory"]).set(username=login).render_as_string(hide_password=False)
+    wrong = {
+        databases["east"]: "one of its own",
+        postgres_url: "sluice db upgrade",
+        stranger: "SLUICE_DIRECTORY__URL: .* grant them",
+    }
+    try:
+        for url, sentence in wrong.items():
+            settings = settings_for({**databases, "directory": url}, "east", tmp_path, first)
+            with pytest.raises(ConfigurationError, match=sentence), unchanged_logging():
+                start(settings)
+    finally:
+        asyncio.run(rows(postgres_url, f"DROP ROLE {login}"))
     for half in ({"url": SecretStr(databases["directory"])}, {"shard": "east"}):
         with pytest.raises(ConfigurationError, match="belong together"):
             Settings(directory=DirectorySettings(**half)).check()

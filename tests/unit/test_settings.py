@@ -14,6 +14,7 @@ from app.settings import (
     AuthSettings,
     ConfigurationError,
     DatabaseSettings,
+    DirectorySettings,
     HttpSettings,
     KeysSettings,
     Settings,
@@ -220,6 +221,10 @@ def test_production_takes_any_address_with_sound_settings():
                 )
             },
             "SLUICE_DATABASE__DIRECT_URL",
+        ),
+        (
+            {"directory": DirectorySettings(url=SecretStr("postgresql://u:password@h/d"), shard="east")},
+            "SLUICE_DIRECTORY__URL",
         ),
     ],
 )
