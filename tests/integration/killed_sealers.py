@@ -8,6 +8,7 @@ FOLDER has the progress: a run that was interrupted goes on, up to ROUNDS in all
 """
 
 import asyncio
+import ctypes
 import gc
 import json
 import os
@@ -36,9 +37,11 @@ from app.store.locks import only_here
 from tests.factories import PATIENT, with_schema
 from tests.integration.access_setup import Replica, replica_on
 from tests.integration.sealing import seal_all
+from tests.integration.tampered_log import replace_text
 
 WRITERS = 4
 TENANTS = ("acme", "borealis", "cumulus")
+_PARENT_DEATH_SIGNAL = 1
 FRESH = 25
 """Rounds after which the record begins anew, so that verifying it stays short."""
 _EMPTIED = (
@@ -115,6 +118,8 @@ def forked(url: str, kept: Path, work: Work) -> tuple[int, int]:
     told, telling = os.pipe()
     process = os.fork()
     if not process:
+        # Whoever cuts the run off leaves nobody behind who writes.
+        ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
         _run(url, kept, work, telling)
     os.close(telling)
     return process, told
@@ -166,9 +171,11 @@ def main(url: str, folder: Path, rounds: int, seed: int) -> None:
         done["findings"] += [f"round {done['rounds']}: {made}" for made in said["findings"]]
         return said
 
-    for number in range(done["rounds"], rounds):
+    begin = done["rounds"]
+    for number in range(begin, rounds):
         chance = random.Random(f"{seed} {number}")
-        if number % FRESH == 0:
+        # A run that goes on finds the record of one that was cut off, or the control of one that was done.
+        if number % FRESH == 0 or number == begin:
             result_of(*forked(url, kept, empty))
         living = [forked(url, kept, live) for _ in range(1 + is_shared)]
         while living:
@@ -181,7 +188,7 @@ def main(url: str, folder: Path, rounds: int, seed: int) -> None:
         if number % FRESH == FRESH - 1 or number == rounds - 1:
             sums = {name: total + said[name] for name, total in sums.items()}
             print(json.dumps({**done, **sums}), file=sys.stderr, flush=True)
-        progress.write_text(json.dumps([done, sums]))
+        replace_text(progress, json.dumps([done, sums]))
     result_of(*forked(url, kept, tamper))
     control = result_of(*forked(url, kept, verify))
     print(

@@ -31,6 +31,13 @@ async def tried(log: Tampered, tamper: Callable[[Tampered], Awaitable[str]], see
     return None if expected in kinds and not result.holds else f"{seed}: {expected} expected, found {kinds}"
 
 
+def replace_text(path: Path, text: str) -> None:
+    """Write a file so that whoever is cut off leaves the whole of the old one or of the new one."""
+    draft = path.with_suffix(".part")
+    draft.write_text(text)
+    draft.replace(path)
+
+
 async def main(folder: Path, number: int, seed: int, url: str) -> dict[str, Any]:
     """Go on until so many were tried; return how many were, what was overlooked, and false alarms."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -48,7 +55,7 @@ async def main(folder: Path, number: int, seed: int, url: str) -> dict[str, Any]
                 result = await log.verify(anchors=[log.anchor])
                 done["false_alarms"] += [f"after {done['tried']}: {made.kind}" for made in result.findings]
                 done["verified_whole"] += 1
-                progress.write_text(json.dumps(done))
+                replace_text(progress, json.dumps(done))
                 print(json.dumps(done), file=sys.stderr, flush=True)
     return done
 
