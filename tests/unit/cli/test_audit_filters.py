@@ -24,6 +24,7 @@ VALUES = {
     "action": "middleware.invoke",
     "outcome": "refused",
     "scope": "case-7",
+    "scope_ref": "ef" * 32,
     "request_id": "r-1",
     "client_request_id": "c-1",
 }
