@@ -26,6 +26,7 @@ from app.services.audit.leaves import expected_mac
 from app.store.audit.audit import AuditFilters, list_events
 from app.store.audit.writer import GroupWriter
 from app.store.database import Database
+from app.store.dialects import USUAL
 from app.store.tables import audit_event
 from tests.factories import as_owner
 from tests.integration.access_setup import Replica, replica_on
@@ -70,6 +71,29 @@ async def test_what_is_recorded_is_read_back_to_the_microsecond(replica: Replica
     assert read == event
     assert (read.actor, read.roles, read.request_id) == ("00000001", ("auditor", "invoker"), "req-1")
     assert read.traceparent == REQUEST.traceparent
+
+
+async def test_a_write_that_waits_too_long_is_given_up_and_never_stored(
+    replica: Replica, caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not replica.database.embedded:
+        return  # no write waits for another's transaction there
+    first, late, last = (made(replica, caller, details={"number": number}) for number in range(3))
+    async with replica.database.transaction(caller.tenant):
+        waiting = asyncio.create_task(replica.audit.record(first))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        # Only what is recorded now is impatient: the writer already waits for the transaction, with the first one.
+        with monkeypatch.context() as impatient:
+            impatient.setattr(replica.database, "patience", replace(USUAL, statement_s=0.01))
+            with pytest.raises(AuditUnavailableError) as refused:
+                await replica.audit.record(late)
+        assert refused.value.retry_after_s == 1.0
+        assert not waiting.done()
+    await waiting
+    await replica.audit.record(last)
+    stored = {event.id for event in await replica.events(caller.tenant)}
+    assert {first.id, late.id, last.id} & stored == {first.id, last.id}
 
 
 async def test_every_stored_row_carries_a_code_that_any_change_breaks(
