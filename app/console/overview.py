@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from starlette.responses import Response
 
 from app.console.charts import StackedBars
+from app.console.servers import described
 from app.console.visits import Visit, VisitDep, new_pages
 from app.core.access import Role
 from app.core.audit import AuditEvent
@@ -39,7 +40,7 @@ class Decision(NamedTuple):
 
     title: str
     text: str
-    address: str | None
+    address: str
 
 
 class FindingType(NamedTuple):
@@ -109,7 +110,8 @@ async def _activity(visit: Visit) -> Activity:
     times = sorted(event.duration_us / 1000 for event in calls if event.outcome == "ok")
     types = Counter[str]()
     for event in calls:
-        types.update(event.counts)
+        # Counts of other kinds, such as of restored handles, are written small.
+        types.update({name: number for name, number in event.counts.items() if name.isupper()})
     return Activity(
         chart=StackedBars.of(_OUTCOMES, rows),
         today=by_day.get(now.date().isoformat(), Counter()),
@@ -126,35 +128,25 @@ async def _activity(visit: Visit) -> Activity:
 
 
 async def _servers(visit: Visit) -> Sequence[Mapping[str, object]]:
-    services, tenant = visit.services, visit.caller.tenant
-    listed = await services.servers.list(visit.caller, visit.info, limit=_MOST_LISTED)
-    upstreams = services.servers.upstreams
-    return [
-        {
-            "name": record.stored.name,
-            "state": record.stored.state,
-            "status": upstreams.status(tenant, record.stored.name),
-            "fault": upstreams.fault(tenant, record.stored.name),
-            "waiting": sum(review.quarantined for review in upstreams.reviews(tenant, record.stored.name)),
-        }
-        for record in listed
-    ]
+    listed = await visit.services.servers.list(visit.caller, visit.info, limit=_MOST_LISTED)
+    return [described(visit, record) for record in listed]
 
 
 def _of_servers(servers: Sequence[Mapping[str, object]]) -> list[Decision]:
     decisions = []
     for server in servers:
+        address = f"/console/servers/{server['name']}"
         if server["state"] == "pending":
             decisions.append(
                 Decision(
                     f"Server {server['name']}",
                     "It is new: nothing of it is served until it is approved.",
-                    None,
+                    address,
                 )
             )
         elif server["waiting"]:
             text = f"{server['waiting']} of its definitions are new or changed, and wait for an approval."
-            decisions.append(Decision(f"Server {server['name']}", text, None))
+            decisions.append(Decision(f"Server {server['name']}", text, address))
     return decisions
 
 
@@ -166,7 +158,7 @@ async def _of_keys(visit: Visit) -> list[Decision]:
         Decision(
             f"Key {info.name or info.id}",
             f"It waits for the role {', '.join(sorted(info.pending_roles))}: another key custodian approves it.",
-            None,
+            "/console/access",
         )
         for info in keys
         if info.pending_roles and info.revoked is None

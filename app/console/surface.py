@@ -4,7 +4,7 @@ from typing import Final
 
 from fastapi import APIRouter
 
-from app.console import audit, doors, overview, playground, sign_in
+from app.console import access, audit, doors, overview, playground, servers, sign_in
 from app.console.pages import refusal_page
 from app.console.visits import SIGN_IN, session_of
 from app.edge.surfaces import ForeignSurface
@@ -20,4 +20,13 @@ CONSOLE: Final = ForeignSurface(
 
 def console_routers() -> tuple[APIRouter, ...]:
     """Return the routers of all pages; they rely on ``app.state.console_services``."""
-    return (doors.router, sign_in.router, overview.router, playground.router, audit.router, doors.rest)
+    return (
+        doors.router,
+        sign_in.router,
+        overview.router,
+        playground.router,
+        audit.router,
+        servers.router,
+        access.router,
+        doors.rest,
+    )

@@ -25,6 +25,8 @@ PAGES = {
     "/console/": set(Role),
     "/console/playground": {Role.INVOKER},
     "/console/audit": {Role.AUDITOR},
+    "/console/servers": {Role.OPERATOR},
+    "/console/access": {Role.KEY_CUSTODIAN},
     "/docs": set(Role),
 }
 SHAPES = [("light", 1280), ("dark", 1280), ("light", 360), ("dark", 360)]

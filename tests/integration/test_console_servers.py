@@ -1,0 +1,141 @@
+"""Servers in the console: from the first listing to an approval, a change with both its forms, a pause."""
+
+import html
+import json
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
+from dataclasses import replace
+
+import pytest
+from httpx2 import Response
+
+from app.core.access import Role
+from app.services.servers.server_admin import ServerService
+from app.services.servers.upstreams import UpstreamService
+from app.store.changes import Changes
+from tests.integration.console_app import Browser, Console, open_console, text_of
+from tests.integration.serving_setup import LOOPBACK, forget_servers
+from tests.upstreams.running import serving_http
+from tests.upstreams.scripted import ScriptedServer
+
+pytestmark = pytest.mark.in_turn("database_url")
+
+PAGE = "/console/servers/alpha"
+HOSTILE = "Echoes </pre><script>alert(1)</script> {{7*7}}"
+PICK = re.compile(r'name="(pick-\d+)" value="([^"]+)"')
+
+
+@pytest.fixture
+async def console(database_url: str) -> AsyncIterator[Console]:
+    async with AsyncExitStack() as stack:
+        opened = await stack.enter_async_context(open_console(database_url))
+        database, audit = opened.rest.vault.database, opened.rest.vault.audit
+        changes = await stack.enter_async_context(Changes(database).running())
+        upstreams = UpstreamService(database, audit, LOOPBACK)
+        changes.subscribe(upstreams.changed)
+        servers, state = ServerService(database, audit, upstreams), opened.rest.app.state
+        state.console_services = replace(state.console_services, servers=servers)
+        state.route_services = replace(state.route_services, servers=servers, upstreams=upstreams)
+        await stack.enter_async_context(upstreams.running())
+        stack.push_async_callback(forget_servers, database_url, opened.rest.tenant)
+        yield opened
+
+
+@pytest.fixture
+def script() -> ScriptedServer:
+    made = ScriptedServer("alpha")
+    made.tools["echo"]["description"] = HOSTILE
+    return made
+
+
+@pytest.fixture
+def url(script: ScriptedServer) -> Iterator[str]:
+    with serving_http(script) as served:
+        yield served
+
+
+async def added(console: Console, url: str) -> None:
+    body = {"name": "alpha", "settings": {"url": url, "headers": {"X-Key": "c4nary-Sesame"}}}
+    answer = await console.rest.call("POST", "/api/v1/servers", body, roles=[Role.OPERATOR])
+    assert answer.status_code == 201, answer.text
+
+
+def picks(page: Response) -> dict[str, str]:
+    """Return the fields that approve definitions, by the definitions' names."""
+    fields = [(field, html.unescape(value)) for field, value in PICK.findall(page.text)]
+    return {json.loads(value)[1]: f"{field} {value}" for field, value in fields}
+
+
+async def listed_now(browser: Browser) -> Response:
+    await browser.open(PAGE)
+    browser.shown = await browser.send(f"{PAGE}/test")
+    assert browser.shown.status_code == 200, text_of(browser.shown)
+    return browser.shown
+
+
+async def approved(browser: Browser, pick: str) -> Response:
+    field, _, value = pick.partition(" ")
+    return await browser.send(f"{PAGE}/approve", {field: value})
+
+
+async def test_a_definition_is_approved_in_the_form_that_was_shown(
+    console: Console, script: ScriptedServer, url: str
+) -> None:
+    await added(console, url)
+    async with console.browsing(Role.OPERATOR) as browser:
+        home = await browser.open("/console/")
+        assert "nothing of it is served until it is approved" in text_of(home)
+        listed = await browser.open("/console/servers")
+        assert "pending" in text_of(listed)
+        assert "Not listed yet" in text_of(await browser.open(PAGE))
+        page = await listed_now(browser)
+        assert {"echo", "add"} <= picks(page).keys()
+        assert "<script>alert" not in page.text
+        assert "c4nary" not in page.text
+        assert "alert(1)" in html.unescape(page.text)
+        stale = picks(page)["add"]
+        answer = await approved(browser, picks(page)["echo"])
+        assert (answer.status_code, answer.headers["location"]) == (303, PAGE)
+        page = await listed_now(browser)
+        assert "echo" not in picks(page)
+        assert "What changed" not in page.text
+        script.tools["echo"]["description"] = "Echoes, and more."
+        script.tools["add"]["description"] = "Adds, and more."
+        page = await listed_now(browser)
+        assert "echo" in picks(page)
+        assert all(
+            each in html.unescape(page.text) for each in (HOSTILE, "Echoes, and more.", "What changed")
+        )
+        refused = await approved(browser, stale)
+        assert refused.status_code == 409
+        assert (await approved(browser, picks(page)["echo"])).status_code == 303
+        assert "echo" not in picks(await listed_now(browser))
+
+
+async def test_a_server_is_paused_and_resumed(console: Console, url: str) -> None:
+    await added(console, url)
+    async with console.browsing(Role.OPERATOR) as browser:
+        await browser.open(PAGE)
+        assert (await browser.send(f"{PAGE}/pause")).status_code == 303
+        assert "Resume" in text_of(await browser.open(PAGE))
+        assert (await browser.send(f"{PAGE}/resume")).status_code == 303
+        assert "Pause" in text_of(await browser.open(PAGE))
+        nothing = await browser.send(f"{PAGE}/approve")
+        assert (nothing.status_code, "Pick at least one" in text_of(nothing)) == (422, True)
+        for wrong in ("[]", "x", '["nose","echo","0"]', "{}"):
+            answer = await browser.send(f"{PAGE}/approve", {"pick-1": wrong})
+            assert answer.status_code == 422, wrong
+        assert (await browser.open("/console/servers/beta")).status_code == 404
+
+
+async def test_only_operators_see_servers(console: Console, url: str) -> None:
+    await added(console, url)
+    async with console.browsing(Role.AUDITOR) as browser:
+        home = await browser.open("/console/")
+        assert "alpha" not in home.text
+        for path in ("/console/servers", PAGE):
+            assert (await browser.open(path)).status_code == 403
+        await browser.open("/console/")
+        for act in ("test", "approve", "pause", "resume"):
+            assert (await browser.send(f"{PAGE}/{act}")).status_code == 403, act
