@@ -38,6 +38,7 @@ async def authenticator(
     }
     callers = TokenCallers(issuers, asked, reader, database, audit)
     callers.memory.follow(changes.heard)
+    callers.rules.follow(changes.heard)
     try:
         yield Authenticator(database, audit, anonymous, tokens=callers)
     finally:

@@ -219,7 +219,7 @@ async def _declare(services: Services) -> None:
     if section.config is None:
         return
     file = await asyncio.to_thread(read_file, section.config)
-    caller = Caller(section.tenant, FILE_ACTOR, frozenset({Role.OPERATOR}))
+    caller = Caller(section.tenant, FILE_ACTOR, frozenset({Role.OPERATOR, Role.KEY_CUSTODIAN}))
     plan = await services.declarations.apply(caller, file)
     for warning in plan.warnings:
         log.warning("%s", warning)

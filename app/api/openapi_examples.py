@@ -20,6 +20,7 @@ _MEMBERS: Final[dict[str, Any]] = {
     "external_id": "q4-notes",
     "held_scopes": "5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef",
     "handle": "PERSON_1",
+    "issuer": "https://login.example.com",
     "key": "slc_0123abcd_EXAMPLEEXAMPLEEXAMPLEEXAMPLE_X",
     "key_id": "0123abcd",
     "kind": "value",
@@ -45,6 +46,7 @@ _MEMBERS: Final[dict[str, Any]] = {
     "type": "person",
     "uri": "https://example.com/q4",
     "url": "https://mcp.example.com",
+    "when": {"groups": "llm-users"},
 }
 TEXT_EXAMPLES: Final = {
     "application/x-ndjson": '{"id":"01a2065b-2d17-7095-bae5-fe5395863f1c","action":"middleware.invoke"}\n',

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_network
 from typing import Any, Final
 
 from app.core.access import Role
@@ -13,6 +14,8 @@ SPACED_CLAIMS: Final = frozenset({"scope", "scp"})
 """Claims whose text is a list, separated by spaces (RFC 8693, section 4.2)."""
 SCOPE_TEXT: Final = re.compile(r"[!#-\[\]-~]+")
 """What one scope looks like (RFC 6749, section 3.3), so that it can stand in a header."""
+_GRANT: Final = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")
+_KEY_ID: Final = re.compile(r"[0-9a-f]{8}|sub-.*")
 
 Expected = str | bool | tuple[str, ...]
 
@@ -72,7 +75,8 @@ class TrustedIssuer:
 
     ``audience``: a token names one of these. ``jwks_uri`` None: the issuer's metadata says where its keys are.
     ``max_token_age_s`` bounds the time since a token was issued, ``leeway_s`` the difference of clocks. ``scopes``
-    are those that clients are told to ask for beside the ones in the rules.
+    are those that clients are told to ask for beside the ones in the rules. ``tenants`` are those whose policies may
+    map its tokens to themselves, too, in this order and after the ``rules``.
     """
 
     issuer: str
@@ -83,6 +87,7 @@ class TrustedIssuer:
     max_token_age_s: int = 600
     leeway_s: int = 30
     scopes: tuple[str, ...] = ()
+    tenants: tuple[str, ...] = ()
     introspection: Introspection | None = None
 
     def rule_for(self, claims: Mapping[str, Any]) -> MappingRule | None:
@@ -94,6 +99,30 @@ class TrustedIssuer:
         wanted = frozenset(roles)
         giving = next((rule.scopes for rule in self.rules if wanted <= rule.roles), ())
         return tuple(dict.fromkeys((*self.scopes, *giving)))
+
+
+def checked_network(text: str) -> str:
+    """Return the text of a network, or raise ValueError."""
+    ip_network(text)
+    return text
+
+
+def checked_grant(name: str) -> str:
+    """Return a grant, or raise ValueError for one that a policy could not tell from the id of a key."""
+    if not _GRANT.fullmatch(name) or _KEY_ID.fullmatch(name):
+        raise ValueError(
+            "a grant is a name of lower-case letters, digits, dots, hyphens and underscores, unlike the id of a key"
+        )
+    return name
+
+
+def checked_conditions(when: Mapping[str, Any]) -> dict[str, Expected]:
+    """Return what a rule asks of claims, or raise ValueError for scopes that could not stand in a challenge."""
+    conditions = {name: tuple(value) if isinstance(value, list) else value for name, value in when.items()}
+    for name in SPACED_CLAIMS & conditions.keys():
+        if not all(SCOPE_TEXT.fullmatch(text) for text in _texts(conditions[name])):
+            raise ValueError("a scope has no space, quote or backslash")
+    return conditions
 
 
 def agents_of(claims: Mapping[str, Any], issuer: str) -> tuple[tuple[str, str], ...]:

@@ -48,8 +48,7 @@ from app.protocol.wire.process_sessions import ProcessSessions, roots_changed
 from app.protocol.wire.raw_results import RawResults
 from app.protocol.wire.sdk_transports import CallsBack, SdkTransports
 from app.protocol.wire.sessions import ENDPOINT, VirtualSessions
-from app.services.access.credentials import Authenticator
-from app.services.access.policies import POLICY_CHANGED
+from app.services.access.credentials import POLICY_CHANGED, Authenticator
 from app.services.access.sessions import DEFAULT_IDLE_S, SESSION_CHANGED, SessionService
 from app.services.access.traffic import Traffic
 from app.services.catalog.concerns import ConcernService

@@ -1,22 +1,27 @@
 """The settings of how callers authenticate: keys, and issuers of tokens."""
 
-import re
 from collections.abc import Collection, Iterator
-from ipaddress import ip_address, ip_network
-from typing import Annotated, Any, Literal, TypeVar
+from ipaddress import ip_address
+from typing import Annotated, Any, Literal, Self, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
 from app.core.access import KEY_PATTERN, Role, check_tenant, check_union
 from app.core.errors import InvalidArgumentsError
-from app.core.identities import SCOPE_TEXT, Introspection, MappingRule, TrustedIssuer
+from app.core.identities import (
+    SCOPE_TEXT,
+    Introspection,
+    MappingRule,
+    TrustedIssuer,
+    checked_conditions,
+    checked_grant,
+    checked_network,
+)
 from app.settings.sections import BaseUrl, Section
 
 Entries = TypeVar("Entries", bound=Collection[Any])
-_GRANT = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")
-_KEY_ID = re.compile(r"[0-9a-f]{8}|sub-.*")
 
 
 def _issuer_url(url: str) -> str:
@@ -27,21 +32,6 @@ def _issuer_url(url: str) -> str:
     if parts.username or parts.password or parts.query or parts.fragment:
         raise ValueError("an issuer's address must not have a user, password, query or fragment")
     return url
-
-
-def _network(text: str) -> str:
-    """Refuse what is no network, in the words of `ipaddress`."""
-    ip_network(text)
-    return text
-
-
-def _grant(name: str) -> str:
-    """Refuse a name that a policy could not tell from the id of a key."""
-    if not _GRANT.fullmatch(name) or _KEY_ID.fullmatch(name):
-        raise ValueError(
-            "a grant is a name of lower-case letters, digits, dots, hyphens and underscores, unlike the id of a key"
-        )
-    return name
 
 
 def _scope(text: str) -> str:
@@ -95,8 +85,8 @@ class RuleSettings(_Listed):
     ]
     tenant: Annotated[str, AfterValidator(_tenant)]
     roles: Annotated[frozenset[Role], Field(min_length=1)]
-    grants: frozenset[Annotated[str, AfterValidator(_grant)]] = frozenset()
-    cidrs: tuple[Annotated[str, AfterValidator(_network)], ...] = ()
+    grants: frozenset[Annotated[str, AfterValidator(checked_grant)]] = frozenset()
+    cidrs: tuple[Annotated[str, AfterValidator(checked_network)], ...] = ()
 
     @field_validator("roles")
     @classmethod
@@ -113,13 +103,7 @@ class RuleSettings(_Listed):
     @classmethod
     def names_scopes(cls, when: dict[str, Any]) -> dict[str, Any]:
         """Refuse scopes that could not stand in a challenge."""
-        for name in {"scope", "scp"} & when.keys():
-            expected = when[name]
-            for text in (
-                (expected,) if isinstance(expected, str) else expected if expected is not True else ()
-            ):
-                _scope(text)
-        return when
+        return checked_conditions(when)
 
     def rule(self) -> MappingRule:
         """Return the rule."""
@@ -153,12 +137,20 @@ class IssuerSettings(_Listed):
     issuer: IssuerUrl
     audience: Annotated[tuple[Claim, ...], AfterValidator(_filled)]
     jwks_uri: IssuerUrl | None = None
-    rules: Annotated[tuple[RuleSettings, ...], AfterValidator(_filled)]
+    rules: tuple[RuleSettings, ...] = ()
+    tenants: tuple[Annotated[str, AfterValidator(_tenant)], ...] = ()
     algorithms: Annotated[frozenset[Algorithm], Field(min_length=1)] = frozenset({"RS256", "ES256", "EdDSA"})
     max_token_age: Annotated[int, Field(ge=1, le=86_400)] = 600
     leeway: Annotated[int, Field(ge=0, le=120)] = 30
     scopes: tuple[ScopeText, ...] = ()
     introspection: IntrospectionSettings | None = None
+
+    @model_validator(mode="after")
+    def maps(self) -> Self:
+        """Refuse an issuer whose tokens nothing could map."""
+        if not self.rules and not self.tenants:
+            raise ValueError("the issuer has no entry in rules, and no tenants whose policies have some")
+        return self
 
     def trusted(self) -> TrustedIssuer:
         """Return the issuer."""
@@ -171,6 +163,7 @@ class IssuerSettings(_Listed):
             max_token_age_s=self.max_token_age,
             leeway_s=self.leeway,
             scopes=self.scopes,
+            tenants=self.tenants,
             introspection=self.introspection.introspection() if self.introspection is not None else None,
         )
 

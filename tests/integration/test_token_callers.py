@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 from joserfc.jwk import ECKey
 
-from app.core.access import SYSTEM_TENANT, Role
+from app.core.access import SYSTEM_TENANT, Caller, Role
+from app.core.contracts.policy import Policy
 from app.core.errors import ForbiddenError, OverloadedError, UnauthenticatedError
+from app.core.events import Changed
 from app.core.identities import Introspection, MappingRule, TrustedIssuer
 from app.core.tokens import TokenHead, VerifiedToken
 from app.engines.tokens import JoseReader
 from app.services.access.access import HOST
-from app.services.access.credentials import Authenticator
+from app.services.access.credentials import POLICY_CHANGED, Authenticator
 from app.services.access.issuer_keys import IssuerKeys
 from app.services.access.token_callers import TokenCallers
 from app.services.access.token_states import TokenState
@@ -66,6 +68,7 @@ def door_of(
     *issuers: Issuer,
     size: int = 1000,
     introspection: Introspection | None = None,
+    tenants: tuple[str, ...] = (),
 ) -> Authenticator:
     """Return what knows callers of ``tenant`` by tokens of these issuers."""
     reader, client = CountingReader(), IssuerClient(development=True)
@@ -74,7 +77,9 @@ def door_of(
         MappingRule({"groups": "others"}, other_of(tenant), frozenset({Role.INVOKER})),
     )
     keys = {
-        trusted.url: IssuerKeys(TrustedIssuer(trusted.url, frozenset({AUDIENCE}), rules), client, reader)
+        trusted.url: IssuerKeys(
+            TrustedIssuer(trusted.url, frozenset({AUDIENCE}), rules, tenants=tenants), client, reader
+        )
         for trusted in issuers
     }
     asked = {
@@ -327,3 +332,63 @@ async def test_agents_that_act_for_somebody_are_on_record_with_him(
         deep,
     ):
         await refused(door, issuer.token(act=wrong))
+
+
+async def test_rules_of_tenants_come_after_those_of_the_settings_and_map_to_the_tenant_alone(
+    replica: Replica, tenant: str, issuer: Issuer
+) -> None:
+    other = other_of(tenant)
+    door = door_of(replica, tenant, issuer, tenants=(other, tenant))
+    token = issuer.token(groups=["contractors"])
+
+    async def store(target: str, *rules: dict[str, Any]) -> None:
+        named = [{"issuer": issuer.url, **rule} for rule in rules]
+        policy = Policy.model_validate({"identity": {"rules": named}})
+        operator = Caller(target, "0badcafe", frozenset({Role.OPERATOR, Role.KEY_CUSTODIAN}))
+        await replica.policies.put(operator, None, policy)
+        door.changed(Changed(POLICY_CHANGED, target))
+
+    contractors: dict[str, Any] = {
+        "when": {"groups": "contractors"},
+        "roles": ["invoker"],
+        "grants": ["guests"],
+    }
+    with pytest.raises(ForbiddenError):
+        await door.authenticate(token, ADDRESS)
+    await store(tenant, contractors, {"when": {"groups": "llm-users"}, "roles": ["auditor"]})
+    caller = await door.authenticate(token, ADDRESS)
+    assert (caller.tenant, caller.roles, caller.grants) == (tenant, {Role.INVOKER}, {"guests"})
+    assert (await door.authenticate(issuer.token(), ADDRESS)).roles == {Role.INVOKER}  # the settings' rule
+    # The order of the tenants is that of the settings.
+    await store(other, contractors)
+    assert (await door.authenticate(token, ADDRESS)).tenant == other
+    # A rule for another issuer maps none of this one's tokens.
+    await store(other, {**contractors, "issuer": "https://other.example.com"})
+    assert (await door.authenticate(token, ADDRESS)).tenant == tenant
+    await store(tenant)
+    with pytest.raises(ForbiddenError):
+        await door.authenticate(token, ADDRESS)
+    # Where the settings name no tenants, what a policy says of tokens has no effect.
+    await store(other, contractors)
+    with pytest.raises(ForbiddenError):
+        await door_of(replica, tenant, issuer).authenticate(token, ADDRESS)
+
+
+async def test_who_makes_keys_makes_rules_that_make_callers(
+    replica: Replica, tenant: str, issuer: Issuer
+) -> None:
+    rule = {"issuer": issuer.url, "when": {"groups": "contractors"}, "roles": ["invoker"]}
+    policy = Policy.model_validate({"identity": {"rules": [rule]}})
+    for roles in ({Role.OPERATOR}, {Role.KEY_CUSTODIAN}):
+        with pytest.raises(ForbiddenError):
+            await replica.policies.put(Caller(tenant, "0badcafe", frozenset(roles)), None, policy)
+    both = Caller(tenant, "0badcafe", frozenset({Role.OPERATOR, Role.KEY_CUSTODIAN}))
+    assert [change.pointer for change in (await replica.policies.put(both, None, policy)).widened] == [
+        "/identity/rules/0"
+    ]
+    # What leaves the rules as they are is an operator's own affair.
+    operator = Caller(tenant, "0badcafe", frozenset({Role.OPERATOR}))
+    changed = policy.model_copy(update={"audit_content": True})
+    assert (await replica.policies.put(operator, None, changed)).version == 2
+    with pytest.raises(ForbiddenError):
+        await replica.policies.put(operator, None, Policy())

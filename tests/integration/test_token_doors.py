@@ -52,7 +52,12 @@ def trusted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trusted]:
             {"when": {"groups": "others"}, "tenant": "other", "roles": ["invoker", "operator"]},
         ]
         settings = IssuerSettings.model_validate(
-            {"issuer": issuer.url, "audience": [AUDIENCE, f"{ORIGIN}/api/v1"], "rules": rules}
+            {
+                "issuer": issuer.url,
+                "audience": [AUDIENCE, f"{ORIGIN}/api/v1"],
+                "rules": rules,
+                "tenants": ["other"],
+            }
         )
         folder = Path(tmp_path_factory.mktemp("tokens"))
         with running_service(folder, issuers=[settings]) as service:
@@ -193,9 +198,10 @@ def test_a_role_that_is_missing_is_told_with_all_scopes_at_once(trusted: Trusted
 def test_a_token_of_one_tenant_sees_nothing_of_another(trusted: Trusted) -> None:
     service, issuer, http = trusted
     version = service.http.get("/api/v1/policies").json()["version"]
-    service.http.put(f"/api/v1/policies?expected_version={version}", json={}).raise_for_status()
+    policy = {"limits": {"burst": 299}}
+    service.http.put(f"/api/v1/policies?expected_version={version}", json=policy).raise_for_status()
     headers = {"authorization": f"Bearer {issuer.token(groups=['others'])}"}
-    assert http.get("/api/v1/policies", headers=headers).json()["version"] == 0
+    assert http.get("/api/v1/policies", headers=headers).json()["policy"]["limits"]["burst"] == 300
     assert http.get("/api/v1/policies?tenant=default", headers=headers).status_code in {403, 404}
     assert http.get("/api/v1/audit/events", headers=headers).status_code == 403
 
@@ -249,6 +255,28 @@ def test_a_session_goes_on_with_a_new_token_of_the_same_person_alone(trusted: Tr
         for token in (issuer.token(sub="linus", jti="new"), issuer.token(sub="grace"))
     ]
     assert statuses == [200, 404]
+
+
+def test_the_policy_of_a_tenant_maps_tokens_to_it(trusted: Trusted) -> None:
+    service, issuer, http = trusted
+    token = issuer.token(groups=["contractors"])
+    assert {ask(http, door, token).status_code for door in DOORS} == {403}
+    rule = {"issuer": issuer.url, "when": {"groups": "contractors"}, "roles": ["invoker", "auditor"]}
+    path = "/api/v1/policies?tenant=other"
+    version = service.http.get(path).json()["version"]
+    change = service.http.patch(f"{path}&expected_version={version}", json={"identity": {"rules": [rule]}})
+    assert [entry["pointer"] for entry in change.json()["widened"]] == ["/identity/rules/0"]
+    for door in DOORS:
+        assert ask(http, door, token).status_code == INSIDE.get(door, 200), door
+    for roles in (["operator"], ["restorer"], ["key-custodian"]):
+        wrong = {"identity": {"rules": [{**rule, "roles": roles}]}}
+        refused = service.http.patch(f"{path}&expected_version={version + 1}", json=wrong)
+        assert (refused.status_code, "only the settings" in refused.text) == (422, True)
+    operator = {"authorization": f"Bearer {issuer.token(groups=['others'])}"}
+    own = f"/api/v1/policies?expected_version={version + 1}"
+    assert http.patch(own, json={"identity": {"rules": []}}, headers=operator).status_code == 403
+    service.http.patch(f"{path}&expected_version={version + 1}", json={"identity": None}).raise_for_status()
+    assert {ask(http, door, token).status_code for door in DOORS} == {403}
 
 
 def test_a_disabled_tenant_takes_no_token_at_once(trusted: Trusted) -> None:

@@ -254,6 +254,14 @@ def _gateway(before: Policy, after: Policy) -> Iterator[Widening]:
         yield Widening(pointer, reason)
 
 
+def _identity(before: Policy, after: Policy) -> Iterator[Widening]:
+    """Yield each rule behind the first that differs: what stood before it decides whether it counts."""
+    old, new = before.identity.rules, after.identity.rules
+    for number in range(len(new)):
+        if new[: number + 1] != old[: number + 1]:
+            yield Widening(f"/identity/rules/{number}", "tokens make callers")
+
+
 def _nothing(_before: Policy, _after: Policy) -> Iterator[Widening]:
     yield from ()
 
@@ -277,6 +285,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "retention": _retention,
     "interceptors": _interceptors,
     "gateway": _gateway,
+    "identity": _identity,
     "agentic_groups": _agentic_groups,
 }
 

@@ -28,6 +28,7 @@ from app.store.changes import EVERYTHING
 from app.store.database import Database
 
 KEYS_CHANGED: Final = "keys"
+POLICY_CHANGED: Final = "policy"
 TENANT_CHANGED: Final = "tenant"
 
 MAX_NAME: Final = 200
@@ -205,6 +206,8 @@ class Authenticator:
             self.memory.forget_where(lambda known_key: changed.tenant in (None, known_key.caller.tenant))
         if self.tokens is not None and changed.kind in (EVERYTHING, TENANT_CHANGED):
             self.tokens.forget(changed.tenant)
+        if self.tokens is not None and changed.kind in (EVERYTHING, POLICY_CHANGED):
+            self.tokens.forget_rules(changed.tenant)
 
     def _refusal(
         self, reason: Reason, address: str | None, key: Caller | None = None

@@ -16,6 +16,7 @@ from app.core.contracts.policy_widening import Widening, widenings
 from app.core.contracts.registry import Registry
 from app.core.errors import (
     ConflictError,
+    ForbiddenError,
     InvalidArgumentsError,
     NotFoundError,
     PreconditionRequiredError,
@@ -23,6 +24,7 @@ from app.core.errors import (
 from app.core.events import Changed
 from app.core.request import RequestInfo
 from app.services.access.access import Authority
+from app.services.access.credentials import POLICY_CHANGED
 from app.services.access.gateway_rules import check_gateway
 from app.services.access.policy_documents import escaped, merged, policy_of
 from app.services.audit.audit import AuditService
@@ -34,9 +36,9 @@ from app.store.changes import EVERYTHING, announce
 from app.store.database import Database
 from app.store.pipelines import list_pipelines
 
-POLICY_CHANGED = "policy"
 ANY_VERSION = -1
 """The expected version of a change that does not care which one it replaces; only inside the service."""
+_MAKING_CALLERS = frozenset({Role.OPERATOR, Role.KEY_CUSTODIAN})
 _STALE_S = 5.0
 _CACHED_TENANTS = 10_000
 
@@ -195,6 +197,11 @@ class PolicyService:
         policy: Policy,
     ) -> PolicyVersion:
         """Check and add the version after ``before``, with its record."""
+        if policy.identity != _policy(before).identity and not caller.roles.issuperset(_MAKING_CALLERS):
+            raise ForbiddenError(
+                "Rules that make callers need the roles operator and key-custodian, as keys need the latter.",
+                details={"required": [Role.KEY_CUSTODIAN], "pointer": "/identity"},
+            )
         self._check_arguments_exist(policy)
         pipelines = {pipeline.name: pipeline for pipeline in await list_pipelines(tx, target, active=True)}
         self._check_names(policy, pipelines)

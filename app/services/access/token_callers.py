@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from ipaddress import IPv4Network, IPv6Network, ip_network
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from app.core.access import Caller
 from app.core.addresses import is_within
+from app.core.contracts.policy import IdentityPolicy
 from app.core.errors import StoreUnavailableError
 from app.core.identities import MappingRule, TrustedIssuer, agents_of
 from app.core.tokens import TokenFault, TokenReader, TokenRefusedError, VerifiedToken
@@ -17,6 +18,7 @@ from app.services.access.issuer_keys import IssuerKeys
 from app.services.access.token_states import TokenState, looks_opaque
 from app.services.audit.audit import AuditService
 from app.services.caching import ShortMemory
+from app.store.access.policies import find_policy
 from app.store.access.tenants import Tenant, find_tenant
 from app.store.database import Database
 
@@ -24,6 +26,7 @@ Networks = tuple[IPv4Network | IPv6Network, ...]
 
 _STALE_S: Final = 5.0
 _CACHED_TOKENS: Final = 10_000
+_CACHED_TENANTS: Final = 1_000
 _SUBJECT: Final = b"token subject\0"
 _SUBJECT_DIGITS: Final = 24
 _MAX_LOOKUPS: Final = 4
@@ -37,6 +40,13 @@ class KnownToken:
     caller: Caller
     until: float
     networks: Networks
+
+
+class StoredRules(NamedTuple):
+    """The rules in the policy of a tenant."""
+
+    tenant: str
+    identity: IdentityPolicy
 
 
 class CallerRefusedError(Exception):
@@ -59,15 +69,15 @@ class TokenTrial:
 
     reason: TokenFault | Literal["ended"] | None = None
     issuer: TrustedIssuer | None = None
+    rules: tuple[MappingRule, ...] = ()
     missing: tuple[tuple[str, ...], ...] = ()
     rule: MappingRule | None = None
 
     def results(self) -> list[tuple[MappingRule, str]]:
         """Return each rule with what it says of the token."""
-        rules = self.issuer.rules if self.issuer is not None else ()
         return [
             (rule, f"misses {', '.join(names)}" if names else "maps" if rule is self.rule else "matches")
-            for rule, names in zip(rules, self.missing, strict=True)
+            for rule, names in zip(self.rules, self.missing, strict=True)
         ]
 
     def described(self) -> dict[str, Any]:
@@ -104,6 +114,9 @@ class TokenCallers:
     audit: AuditService
     memory: ShortMemory[bytes, KnownToken] = field(
         default_factory=lambda: ShortMemory(ttl_s=_STALE_S, size=_CACHED_TOKENS)
+    )
+    rules: ShortMemory[str, StoredRules] = field(
+        default_factory=lambda: ShortMemory(ttl_s=_STALE_S, size=_CACHED_TENANTS)
     )
     lookups: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MAX_LOOKUPS))
 
@@ -145,18 +158,27 @@ class TokenCallers:
             issuer, verified = await self._checked(token, moment.timestamp())
         except TokenRefusedError as error:
             return TokenTrial(error.reason)
-        missing = tuple(rule.missing(verified.claims) for rule in issuer.rules)
-        rule = issuer.rule_for(verified.claims)
+        rules = (*issuer.rules, *await self._stored_rules(issuer))
+        missing = tuple(rule.missing(verified.claims) for rule in rules)
+        rule = next((rule for rule, names in zip(rules, missing, strict=True) if not names), None)
         if rule is None:
-            return TokenTrial("unmapped", issuer, missing)
+            return TokenTrial("unmapped", issuer, rules, missing)
         tenant = await self._tenant(rule.tenant)
         if tenant is None or tenant.disabled is not None:
-            return TokenTrial("ended", issuer, missing)
-        return TokenTrial(None, issuer, missing, rule)
+            return TokenTrial("ended", issuer, rules, missing)
+        return TokenTrial(None, issuer, rules, missing, rule)
 
     def forget(self, tenant: str | None) -> None:
         """Verify the tokens of a tenant again, None: of all."""
         self.memory.forget_where(lambda known_token: tenant in (None, known_token.caller.tenant))
+
+    def forget_rules(self, tenant: str | None) -> None:
+        """Map tokens again where the policy of a tenant has changed, None: of any."""
+        self.rules.forget_where(lambda stored: tenant in (None, stored.tenant))
+        mapping = {name for keys in self.issuers.values() for name in keys.issuer.tenants}
+        if tenant is None or tenant in mapping:
+            # A rule of one tenant may come before that of another, or no longer.
+            self.memory.forget_where(lambda known_token: known_token.caller.tenant in mapping)
 
     async def close(self) -> None:
         """Stop fetching keys."""
@@ -189,7 +211,7 @@ class TokenCallers:
             issuer, verified = await self._checked(token, now)
         except TokenRefusedError as error:
             raise CallerRefusedError(error.reason) from None
-        rule = issuer.rule_for(verified.claims)
+        rule = issuer.rule_for(verified.claims) or await self._stored_rule(issuer, verified.claims)
         if rule is None:
             raise CallerRefusedError("unmapped")
         try:
@@ -220,6 +242,29 @@ class TokenCallers:
         """Return what stands for a subject of an issuer in the records of a tenant."""
         named = _SUBJECT + issuer.encode() + b"\0" + subject.encode("utf-8", "surrogatepass")
         return f"sub-{self.audit.digest(tenant, named)[:_SUBJECT_DIGITS]}"
+
+    async def _stored_rule(self, issuer: TrustedIssuer, claims: Mapping[str, Any]) -> MappingRule | None:
+        """Return the first rule that matches among those of the tenants that may map the issuer's tokens."""
+        for rule in await self._stored_rules(issuer):
+            if rule.matches(claims):
+                return rule
+        return None
+
+    async def _stored_rules(self, issuer: TrustedIssuer) -> list[MappingRule]:
+        stored = [await self.rules.get(tenant, self._load_rules) for tenant in issuer.tenants]
+        return [
+            rule.rule_of(rules.tenant)
+            for rules in stored
+            if rules is not None
+            for rule in rules.identity.rules
+            if rule.issuer == issuer.issuer
+        ]
+
+    async def _load_rules(self, tenant: str) -> StoredRules:
+        async with self.database.transaction(tenant, write=False) as tx:
+            policy = await find_policy(tx, tenant)
+        document = policy.document.get("identity") if policy is not None else None
+        return StoredRules(tenant, IdentityPolicy.model_validate(document or {}))
 
     async def _tenant(self, name: str) -> Tenant | None:
         try:

@@ -14,7 +14,8 @@ from app.core.errors import ConflictError, InvalidArgumentsError, NotFoundError
 from app.core.events import Changed
 from app.core.gateway.providers import PROVIDERS_CHANGED
 from app.core.request import RequestInfo
-from app.services.access.policies import POLICY_CHANGED, PolicyService
+from app.services.access.credentials import POLICY_CHANGED
+from app.services.access.policies import PolicyService
 from app.services.audit.audit import AuditService
 from app.services.catalog.concern_changes import store_concerns
 from app.services.catalog.group_changes import replace_groups

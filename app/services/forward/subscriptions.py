@@ -14,7 +14,7 @@ from app.core.client_features import NO_FEATURES, ClientFeatures
 from app.core.errors import NotFoundError, OverloadedError, ServiceError
 from app.core.events import Changed
 from app.core.upstream import UpstreamError
-from app.services.access.policies import POLICY_CHANGED
+from app.services.access.credentials import POLICY_CHANGED
 from app.services.access.sessions import SessionService, session_key
 from app.services.catalog.listing import ListingService
 from app.services.forward.forwarding import ForwardService

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from app.core.contracts.policy import Policy
 from app.core.contracts.policy_members import members
@@ -12,6 +13,9 @@ REDACTS = {"name": "pii_redaction"}
 HOOK: dict[str, Any] = {"servers": ["crm"], "results": [REDACTS]}
 TOOL = {"kind": "tool", "name": "crm__find"}
 TOOLS = {"kind": "tool", "name": "crm__*"}
+
+
+MAPS = {"issuer": "https://login.example.com", "when": {"groups": "a"}, "roles": ["invoker"]}
 
 
 def pointers(before: Any, after: Any) -> list[str]:
@@ -55,6 +59,12 @@ def pointers(before: Any, after: Any) -> list[str]:
             {"grants": [{"members": [{**TOOL, "server": "crm"}]}]},
             {"grants": [{"members": [TOOL]}]},
             "/grants/0",
+        ),
+        ({}, {"identity": {"rules": [MAPS]}}, "/identity/rules/0"),
+        (
+            {"identity": {"rules": [MAPS]}},
+            {"identity": {"rules": [MAPS, {**MAPS, "roles": ["auditor"]}]}},
+            "/identity/rules/1",
         ),
         ({"passages": [HOOK]}, {}, "/passages/0"),
         ({"passages": [HOOK]}, {"passages": [{**HOOK, "results": []}]}, "/passages/0"),
@@ -163,6 +173,35 @@ def test_the_first_hook_that_matches_applies_so_their_order_counts() -> None:
         "/passages/0",
         "/passages/1",
     ]
+
+
+def test_the_first_rule_that_matches_maps_so_one_that_goes_lets_those_behind_it_count() -> None:
+    other = {**MAPS, "roles": ["invoker", "auditor"]}
+    assert pointers({"identity": {"rules": [MAPS, other]}}, {"identity": {"rules": [other]}}) == [
+        "/identity/rules/0"
+    ]
+    assert pointers({"identity": {"rules": [MAPS, other]}}, {"identity": {"rules": [MAPS]}}) == []
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"roles": ["restorer"]},
+        {"roles": ["invoker", "operator"]},
+        {"roles": ["key-custodian"]},
+        {"roles": []},
+        {"when": {}},
+        {"when": {"groups": 7}},
+        {"when": {"scope": 'a"b'}},
+        {"grants": ["0123abcd"]},
+        {"cidrs": ["10.0.0.1/8"]},
+        {"tenant": "another"},
+    ],
+)
+def test_a_rule_that_would_give_what_no_tenant_gives_is_refused(changed: dict[str, Any]) -> None:
+    Policy.model_validate({"identity": {"rules": [MAPS]}})
+    with pytest.raises(ValidationError):
+        Policy.model_validate({"identity": {"rules": [{**MAPS, **changed}]}})
 
 
 def test_every_member_of_a_policy_has_a_rule_and_one_without_is_always_told(
