@@ -100,8 +100,8 @@ LICENCES_DATA = """
 
 The weights of the name taggers in `app/engines/pii` were trained on the following; the texts are not in this
 repository. Changes made to them: tokens were joined to sentences, labels were mapped to persons, places and
-organizations, and `@name` labels of tweets were removed. One row is no training data and stands in the repository as
-it is, in `app/engines/secrets/seed_words.json`.
+organizations, and `@name` labels of tweets were removed. Two rows are no training data and stand in the repository,
+in `app/engines/secrets/seed_words.json` and `app/engines/grounding/contradictions/wordnet_opposites.json`.
 
 | Data | Author | Licence | Used for |
 | --- | --- | --- | --- |

@@ -1,4 +1,4 @@
-"""Contracts for rule-based checks of answers: links, code, packages, quotes, numbers, names and handles."""
+"""Contracts for rule-based checks of answers: links, code, packages, quotes, numbers, names and contradictions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from typing import Final, Literal, Protocol
 
 Severity = Literal["low", "medium", "high"]
 
-RULES: Final = ("urls", "code", "packages", "quotes", "numbers", "names", "handles")
+RULES: Final = ("urls", "code", "packages", "quotes", "numbers", "names", "handles", "contradictions")
 """The checks that need no model, in the order in which overlapping findings are resolved."""
 
 
@@ -23,7 +23,8 @@ class SourcePlace:
 class AnswerFinding:
     """Something in an answer that its sources do not support.
 
-    ``kind`` is ``url``, ``code``, ``package``, ``quote``, ``number``, ``name`` or ``handle``; ``[start, end)`` are
+    ``kind`` is ``url``, ``code``, ``package``, ``quote``, ``number``, ``name``, ``handle`` or
+    ``contradiction``; ``[start, end)`` are
     offsets in the answer. ``score`` is the likelihood that it is invented, 0..1. ``place`` is the place in the sources
     it was compared with, ``fix`` a replacement that needs no human judgement. ``message`` never includes content.
     """

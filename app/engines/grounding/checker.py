@@ -8,6 +8,7 @@ from app.core.content.handles import find_handles
 from app.core.contracts.grounding import AnswerFinding, CheckOptions, SourcePlace, Statements
 from app.core.offload import off_loop
 from app.engines.grounding.code import check_code
+from app.engines.grounding.contradictions.finding import check_contradictions
 from app.engines.grounding.fences import Layout, blanked
 from app.engines.grounding.handles import check_handles
 from app.engines.grounding.links import check_links, links_in
@@ -85,6 +86,11 @@ class _Task:
         spans += [(handle.start, handle.end) for handle in find_handles(self.answer)]
         return blanked(self.layout.masked, sorted(spans))
 
+    @cached_property
+    def statements(self) -> Statements:
+        """Return what the answer states."""
+        return statements_of(self.answer)
+
 
 _CHECKS: Final[dict[str, Callable[[_Task, Index], Iterator[AnswerFinding]]]] = {
     "urls": lambda task, _: check_links(task.answer, task.sources.links, task.sources.may_search),
@@ -93,6 +99,9 @@ _CHECKS: Final[dict[str, Callable[[_Task, Index], Iterator[AnswerFinding]]]] = {
     "quotes": lambda task, _: check_quotes(task.layout.masked, task.sources),
     "numbers": lambda task, _: check_numbers(task.prose, task.sources.quantities),
     "names": lambda task, _: check_names(task.prose, task.sources),
+    "contradictions": lambda task, _: check_contradictions(
+        task.prose, task.statements.sentences, task.sources.sentences
+    ),
     "handles": lambda task, _: check_handles(task.answer, task.sources),
 }
 _ALONE: Final = frozenset({"code", "packages"})

@@ -99,7 +99,8 @@ _DATES: Final = re.compile(
 )
 _NUMBER: Final = re.compile(
     r"(?<![\w.,/:#@&=-])([$\u20ac\u00a3\u00a5]\s?)?"
-    r"(-?(?:\d{1,3}(?:,\d{3})+|\d{1,3}(?:[\u00a0\u202f]\d{3})+|\d{1,18})(?:\.\d{1,12})?)"
+    r"(-?(?:\d{1,3}(?:,\d{3})+|\d{1,3}(?: ?, \d{3})+(?![\d,]| ?, ?\d)|"
+    r"\d{1,3}(?:[\u00a0\u202f]\d{3})+|\d{1,18})(?:\.\d{1,12})?)"
     r"(?:(?:\s|-)?(%|[A-Za-z\u20ac\u00a3\u00a5]{1,12})(?![\w]))?(?:\s(%|[A-Za-z]{1,12})(?!\w))?(?![\w])"
 )
 _SPELLED: Final = re.compile(r"\b[A-Za-z]{3,9}\b")
@@ -164,7 +165,7 @@ def _readings(groups: tuple[str | None, ...]) -> Iterator[int]:
 
 def _read(match: re.Match[str]) -> Quantity:
     currency, digits, first_word, second_word = match.groups()
-    bare = re.sub(r"[,\u00a0\u202f]", "", digits)
+    bare = re.sub(r"[, \u00a0\u202f]", "", digits)
     value = float(bare)
     step = 10.0 ** -len(bare.partition(".")[2])
     words = [word for word in (first_word, second_word) if word]

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from app.core.content.handles import Handle, find_handles
 from app.core.contracts.grounding import SourcePlace
+from app.engines.grounding.contradictions.finding import SourceSentences
 from app.engines.grounding.links import KnownLinks, links_in
 from app.engines.grounding.numbers import KnownQuantities
 from app.engines.grounding.quantities import quantities_in
@@ -128,6 +129,11 @@ class Sources:
                 for quantity in quantities_in(text)
             ]
         )
+
+    @cached_property
+    def sentences(self) -> SourceSentences:
+        """Return every sentence, by its words."""
+        return SourceSentences(self.texts)
 
     @cached_property
     def handles(self) -> dict[Handle, SourcePlace]:

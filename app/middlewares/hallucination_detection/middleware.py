@@ -23,7 +23,9 @@ from app.middlewares.hallucination_detection.answers import (
     invented_identifiers,
 )
 
-Check = Literal["sentences", "urls", "code", "packages", "quotes", "numbers", "names", "handles"]
+Check = Literal[
+    "sentences", "urls", "code", "packages", "quotes", "numbers", "names", "handles", "contradictions"
+]
 PackageName = Annotated[str, StringConstraints(min_length=1, max_length=214)]
 
 MAX_FINDINGS = 200
@@ -46,6 +48,7 @@ _ADVICE = {
     "number": "take numbers and dates from the context",
     "name": "spell names as the context does, and add no others",
     "handle": "repeat placeholders in square brackets exactly as in the context, and invent none",
+    "contradiction": "do not turn what the context says into its opposite, nor exchange who, when, where or how much",
     "identifier": "call tools only with identifiers from the context",
 }
 
@@ -59,6 +62,7 @@ _NOUNS = {
     "number": "numbers",
     "name": "names",
     "handle": "placeholders",
+    "contradiction": "contradictions",
     "identifier": "identifiers",
 }
 _NO_SOURCES = "There is no context before the answer and no evidence: only code and packages are checked."

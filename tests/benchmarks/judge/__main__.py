@@ -11,10 +11,13 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.benchmarks.judge import secrets
+from tests.benchmarks.judge import contradictions, secrets
 from tests.benchmarks.speed.page import updated
 
-TABLES: dict[str, Callable[[bool], Iterator[str]]] = {"secrets": secrets.tables}
+TABLES: dict[str, Callable[[bool], Iterator[str]]] = {
+    "secrets": secrets.tables,
+    "contradictions": contradictions.tables,
+}
 
 
 def main() -> None:

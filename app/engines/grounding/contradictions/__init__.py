@@ -1,0 +1,1 @@
+"""Find statements that follow a sentence of the sources and turn its meaning."""

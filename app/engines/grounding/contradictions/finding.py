@@ -1,0 +1,78 @@
+"""Find the sentences of an answer that contradict the sentence of the sources that they follow."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Final
+
+from app.core.contracts.grounding import AnswerFinding, SourcePlace
+from app.engines.grounding.contradictions.comparing import Comparison
+from app.engines.grounding.contradictions.reading import Sentence
+from app.engines.grounding.words import sentences_of
+
+MOST: Final = 100
+"""Most sentences of an answer that are compared, as many as are judged."""
+_CANDIDATES: Final = 3
+_LONGEST: Final = 600
+"""Characters of a sentence; longer ones are lists or tables, in which nothing is before anything."""
+_WORD: Final = re.compile(r"[^\W_]{3,40}")
+_PLACES: Final = 32
+_NEARLY: Final = 0.15
+_SCORE: Final = 0.85
+_MESSAGE: Final = "A sentence of the context says otherwise."
+
+
+class SourceSentences:
+    """The sentences of the sources by their words; they are read when a statement comes near."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = texts
+        self._places: list[SourcePlace] = []
+        self._index: dict[str, list[int]] = defaultdict(list)
+        for number, text in enumerate(texts):
+            for start, end in sentences_of(text):
+                if end - start > _LONGEST:
+                    continue
+                for word in set(_WORD.findall(text[start:end].lower())):
+                    if len(self._index[word]) < _PLACES:
+                        self._index[word].append(len(self._places))
+                self._places.append(SourcePlace(number, start, end))
+        self._read = cache(self._sentence)
+
+    def nearest(self, text: str) -> list[tuple[SourcePlace, Sentence]]:
+        """Return the sentences that share most words with ``text``; rare words count more."""
+        votes: dict[int, float] = defaultdict(float)
+        for word in sorted(set(_WORD.findall(text.lower()))):
+            for place in self._index.get(word, ()):
+                votes[place] += 1 / len(self._index[word])
+        best = sorted(votes, key=lambda place: (-votes[place], place))[:_CANDIDATES]
+        return [(self._places[place], self._read(place)) for place in best]
+
+    def _sentence(self, number: int) -> Sentence:
+        place = self._places[number]
+        return Sentence.of(self._texts[place.source], place.start, place.end)
+
+
+def check_contradictions(
+    prose: str, sentences: Sequence[tuple[int, int]], sources: SourceSentences
+) -> Iterator[AnswerFinding]:
+    """Yield a finding for each sentence that one of the sources contradicts, and none supports."""
+    for start, end in sentences[:MOST]:
+        if end - start > _LONGEST:
+            continue
+        place = _contradicted(Sentence.of(prose, start, end), sources.nearest(prose[start:end]))
+        if place is not None:
+            yield AnswerFinding("contradiction", start, end, "high", _SCORE, _MESSAGE, place)
+
+
+def _contradicted(said: Sentence, near: Sequence[tuple[SourcePlace, Sentence]]) -> SourcePlace | None:
+    compared = [(place, Comparison(said, source)) for place, source in near]
+    following = [(place, comparison) for place, comparison in compared if comparison.follows]
+    if not following:
+        return None
+    best = max(comparison.covered for _, comparison in following)
+    close = [(place, pair) for place, pair in following if pair.covered >= best - _NEARLY]
+    if any(next(pair.differences(), None) is None for _, pair in close):
+        return None
+    return close[0][0]
