@@ -46,7 +46,7 @@ async def keys(issuer: Issuer, clock: Clock) -> AsyncIterator[IssuerKeys]:
 
 
 def keys_of(issuer: Issuer, clock: Clock, jwks_uri: str | None = None) -> IssuerKeys:
-    client = IssuerClient(development=True, patience_s=0.5)
+    client = IssuerClient(development=True, patience_s=30)
     trusted = TrustedIssuer(issuer.url, frozenset({AUDIENCE}), (), jwks_uri)
     return IssuerKeys(trusted, client, JoseReader(), clock)
 
@@ -161,6 +161,7 @@ async def test_an_issuer_that_hangs_is_waited_for_once(
 ) -> None:
     assert await names(keys, issuer, "first") == ["first"]
     issuer.answer, clock.now = lambda _request: issuer.stopped.wait(20) and None, clock.now + FRESH_S + 1
+    keys._client = IssuerClient(development=True, patience_s=0.2)
     asked = issuer.asked.total()
     answers = await asyncio.gather(
         *(names(keys, issuer, kid) for kid in ("first", "second", "second", "first"))

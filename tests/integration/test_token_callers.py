@@ -100,7 +100,8 @@ def checks(door: Authenticator) -> int:
 async def test_a_token_is_verified_once_until_it_counts_no_more(
     replica: Replica, tenant: str, issuer: Issuer
 ) -> None:
-    door, token = door_of(replica, tenant, issuer), issuer.token()
+    door, moment = door_of(replica, tenant, issuer), int(replica.clock.now().timestamp())
+    token = issuer.token(iat=moment, exp=moment + 300)
     callers = await asyncio.gather(*(door.authenticate(token, ADDRESS) for _ in range(50)))
     assert len({caller.key_id for caller in callers}) == 1 and checks(door) == 1
     replica.clock.advance(300 + 29)
