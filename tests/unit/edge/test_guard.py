@@ -16,7 +16,7 @@ from app.api.errors import install_error_handlers
 from app.core.strictjson import dumps
 from app.edge.facts import facts_of
 from app.edge.guard import Drain, EdgeGuard
-from app.edge.limits import DeclaredLimits, EdgeLimits, RouteLimits, takes
+from app.edge.limits import DeclaredLimits, EdgeLimits, Refused, RouteLimits, check_path, takes
 
 STREAM = "/api/v1/middleware/pii_restoration/stream"
 
@@ -137,6 +137,19 @@ async def test_a_parse_error_under_mcp_has_the_code_of_json_rpc() -> None:
 )
 async def test_what_the_edge_lets_in(headers: dict[str, str]) -> None:
     assert (await call(make_guard(), headers=headers, content=b"{}")).status_code == 200
+
+
+@pytest.mark.parametrize("hidden", [b"%2F", b"%2f", b"%5C", b"%5c", b"\\", b"%00", b"\0", b"%25%2f"])
+def test_a_path_that_hides_a_slash_a_backslash_or_nul_is_refused(hidden: bytes) -> None:
+    scope = {"method": "POST", "path": "/a", "raw_path": b"/api/v1/policies/a" + hidden + b"b"}
+    with pytest.raises(Refused) as refused:
+        check_path(scope)
+    assert refused.value.error.code == "invalid_request"
+
+
+@pytest.mark.parametrize("plain", [b"", b"/", b"%20", b"%e2%82%ac", b"%252f", b"~:@!$&'()*+,;="])
+def test_a_path_that_hides_nothing_passes(plain: bytes) -> None:
+    check_path({"method": "POST", "path": "/a", "raw_path": b"/api/v1/policies/a" + plain + b"b"})
 
 
 async def test_a_port_in_the_list_is_the_only_one() -> None:

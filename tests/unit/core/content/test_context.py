@@ -157,6 +157,17 @@ def test_without_a_user_text_an_item_is_added() -> None:
     ]
 
 
+def test_an_added_item_stays_when_texts_are_edited_afterwards() -> None:
+    context = Context.parse([{"role": "assistant", "content": "a b"}]).prefixed("x")
+    (leaf,) = context.leaves
+    edited = context.edited([Edit(leaf, 2, 3, Conceal("PERSON"))])
+    (conceal,) = edited.conceals
+    assert edited.resolved({conceal: Handle("PERSON", 1)}, {}).to_json() == [
+        {"role": "user", "content": "x"},
+        {"role": "assistant", "content": "a [PERSON_1]"},
+    ]
+
+
 def test_a_number_becomes_a_string_where_it_is_edited() -> None:
     items = [{"type": "tool_use", "input": {"card": 4111111111111111, "text": '{"card": 4111111111111111}'}}]
     context = Context.parse(items)
