@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -110,10 +111,10 @@ def document_of(rest: Rest) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def open_rest(database_url: str, **limits: Any) -> AsyncIterator[Rest]:
-    """Return the surface on a migrated database."""
+async def open_rest(database_url: str, sink: Path | None = None, **limits: Any) -> AsyncIterator[Rest]:
+    """Return the surface on a migrated database; erasures are noted in the file ``sink``."""
     database = Database(database_url, patience=PATIENT)
-    async with open_vault(database) as vault:
+    async with open_vault(database, sink=sink) as vault:
         drain, metrics = Drain(), Metrics()
         services = _services(database, vault, metrics)
         app_ = FastAPI(title="Sluice", version="0", openapi_url=OPENAPI_PATH)

@@ -315,6 +315,45 @@ async def test_a_restored_backup_brings_back_nobody_whom_a_job_has_erased(rest: 
         await as_owner(database, "DELETE FROM installation WHERE name = 'restore_epoch'")
 
 
+async def test_an_order_for_a_tenant_that_came_back_with_a_backup_goes_on_to_its_receipt(
+    database_url: str, tmp_path: Path
+) -> None:
+    file, reason = tmp_path / "erasures.jsonl", f"Request {tmp_path.name[-20:]}"
+    operator: dict[str, Any] = {"roles": ["operator"], "tenant": SYSTEM_TENANT}
+    async with open_rest(database_url, sink=file) as rest:
+        database, tenants = rest.vault.database, rest.services.tenants
+        await fill(rest, 2)
+        await tenants.disable(HOST, rest.tenant)
+        job = await rest.call("POST", PATH, {"tenant": rest.tenant, "reason": reason}, **operator)
+        assert [json.loads(line)["kind"] for line in file.read_text().splitlines()] == ["tenant", "order"]
+        # The database as its backup has it: of the order and the erasure only the lines outside are left.
+        await as_owner(database, "UPDATE tenant SET erased = NULL WHERE id = :tenant", tenant=rest.tenant)
+        await as_owner(database, "DELETE FROM erasure_job WHERE reason = :reason", reason=reason)
+        for name, kind in ((rest.tenant, "tenant"), (SYSTEM_TENANT, "order")):
+            await as_owner(
+                database, "DELETE FROM erasure WHERE tenant = :name AND kind = :kind", name=name, kind=kind
+            )
+        path = f"{PATH}/{job.json()['id']}"
+        assert (await rest.call("GET", path, roles=["auditor"], tenant=SYSTEM_TENANT)).status_code == 404
+        marks = MarkKeeper(database, MarkFolder(tmp_path, shared=False), database.address)
+        replay = ReplayService(database, rest.vault.audit, rest.vault.custodian, marks, [file])
+        try:
+            replayed = await replay.replay(HOST, [file])
+        finally:
+            await as_owner(database, "DELETE FROM installation WHERE name = 'restore_epoch'")
+        assert (replayed.repeated, replayed.jobs) == (1, 1)
+        later = replace(
+            rest.services.access, now=lambda: datetime.now(UTC) + timedelta(seconds=SETTLED_S + 1)
+        )
+        emptying = replace(rest.services.tenant_erasure, tenants=replace(tenants, access=later))
+        for _ in range(2):
+            await emptying.empty()
+        await jobs_of(rest, file).run()
+        done = (await rest.call("GET", path, roles=["auditor"], tenant=SYSTEM_TENANT)).json()
+        assert (done["state"], done["reason"], done["counts"]) == ("done", reason, {"PERSON": 4, "PHONE": 2})
+        assert checked(done["receipt"], await public_key(rest))["erased_tenant"] == rest.tenant
+
+
 def _long_ago(rest: Rest) -> Any:
     moment = datetime.now(UTC) - timedelta(days=1)
     return moment.isoformat(sep=" ") if rest.vault.database.embedded else moment
