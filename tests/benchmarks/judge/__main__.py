@@ -2,7 +2,8 @@
 
 Each figure comes with its set, its size and a 95 % interval (1,000 sets of as many items, drawn again from it), and
 rivals that are installed beside it. ``--write PAGE``, which `make judge` gives, also puts the tables into that page.
-SLUICE_TEST_OPEN_DATA names the folder of the open sets; what needs it is left out otherwise.
+SLUICE_TEST_OPEN_DATA names the folder of the open sets, SLUICE_TEST_GROUNDING_DATA that of BEGIN; what needs them
+is left out otherwise.
 """
 
 import argparse
@@ -11,12 +12,13 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.benchmarks.judge import contradictions, secrets
+from tests.benchmarks.judge import contradictions, scores, secrets
 from tests.benchmarks.speed.page import updated
 
 TABLES: dict[str, Callable[[bool], Iterator[str]]] = {
     "secrets": secrets.tables,
     "contradictions": contradictions.tables,
+    "scores": scores.tables,
 }
 
 

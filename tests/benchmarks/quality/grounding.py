@@ -75,7 +75,7 @@ def _quality(detection: HallucinationDetection, rows: Sequence[dict[str, str]]) 
     labels = np.array([int(row["unsupported"]) for row in rows])
     made = []
     for name, score in (
-        ("this service, `score` of the middleware", lambda: _by_middleware(detection, rows)),
+        ("this service, `score` of the middleware", lambda: asyncio.run(scores_of(detection, rows))),
         ("this service, judge alone", lambda: _by_judge(rows)),
         ("words found in the source", lambda: [1 - _precision(row) for row in rows]),
         ("ROUGE-L precision", lambda: [1 - _longest(row) for row in rows]),
@@ -99,15 +99,13 @@ def _quality(detection: HallucinationDetection, rows: Sequence[dict[str, str]]) 
     )
 
 
-def _by_middleware(detection: HallucinationDetection, rows: Sequence[dict[str, str]]) -> list[float]:
-    async def all_of_them() -> list[float]:
-        asked = (
-            [{"type": "text", "text": row["context"]}, {"role": "assistant", "content": row["response"]}]
-            for row in rows
-        )
-        return [float(str((await _metadata(detection, items))["score"])) for items in asked]
-
-    return asyncio.run(all_of_them())
+async def scores_of(detection: HallucinationDetection, rows: Sequence[dict[str, str]]) -> list[float]:
+    """Return the score of each answer (``response``), given its source (``context``)."""
+    asked = (
+        [{"type": "text", "text": row["context"]}, {"role": "assistant", "content": row["response"]}]
+        for row in rows
+    )
+    return [float(str((await _metadata(detection, items))["score"])) for items in asked]
 
 
 def _by_judge(rows: Sequence[dict[str, str]]) -> list[float]:

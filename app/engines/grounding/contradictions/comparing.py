@@ -42,6 +42,7 @@ _BOUNDS: Final = re.compile(
 )
 _CURRENCIES: Final = frozenset(("usd", "eur", "gbp", "jpy"))
 _REACH: Final = 6
+_ARTICLES: Final = frozenset(("a", "an", "the"))
 _LEAST_STEM: Final = 4
 _PREFIXES: Final = ("un", "in", "im", "ir", "il", "dis", "non")
 _FAMILY: Final = 5
@@ -242,12 +243,11 @@ class Comparison:
             if start == 0 and (end == 1 or self.source.has_pronoun):
                 continue
             here = _around(self.matched, start, end)
-            before = self.said.words[start - 1].text.lower() if start else ""
+            before = _led_by(self.said, start)
             for first, last in self.source.names:
                 if any(place in taken for place in range(first, last)) or (first == 0 and last == 1):
                     continue
-                led = self.source.words[first - 1].text.lower() if first else ""
-                beside = led == before or start == 0 or first == 0
+                beside = _led_by(self.source, first) == before or start == 0 or first == 0
                 if beside and not here.isdisjoint(_around({place: place for place in taken}, first, last)):
                     return True
         return False
@@ -266,6 +266,12 @@ class Comparison:
             if any(theirs.get(other, kind) != kind for other, kind in mine.items()):
                 return True
         return False
+
+
+def _led_by(sentence: Sentence, start: int) -> str:
+    """Return the word before a name, but for its article."""
+    words = [word.text.lower() for word in sentence.words[max(0, start - 2) : start]]
+    return next((word for word in reversed(words) if word not in _ARTICLES), "")
 
 
 def _around(places: dict[int, int], start: int, end: int | None = None) -> set[tuple[str, int]]:

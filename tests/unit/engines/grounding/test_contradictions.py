@@ -70,6 +70,11 @@ async def test_a_finding_names_the_sentence_on_both_sides() -> None:
     assert finding.severity == "high" and finding.fix is None
 
 
+async def test_an_article_before_a_name_does_not_hide_that_it_is_another() -> None:
+    known = "Curators at the Halden Museum restored nine panels."
+    assert await findings("contradictions", "Curators at Orrin Hall restored nine panels.", known) != []
+
+
 async def test_a_sentence_that_another_one_supports_is_no_contradiction() -> None:
     answer = "The shop is open on Monday."
     assert await findings("contradictions", answer, "The shop is closed on Monday.") != []
