@@ -36,8 +36,8 @@ def known(*, previous: ApiKey | None = None, disabled: bool = False, **fields: A
 
 
 def test_the_right_secret_is_admitted_and_another_is_not() -> None:
-    assert known().caller_of(KEY, None, NOON)
-    assert not known().caller_of(OLD, None, NOON)
+    assert known().caller_of(KEY.digest, None, NOON)
+    assert not known().caller_of(OLD.digest, None, NOON)
 
 
 @pytest.mark.parametrize(
@@ -49,18 +49,18 @@ def test_the_right_secret_is_admitted_and_another_is_not() -> None:
     ],
 )
 def test_a_key_that_has_ended_is_not_admitted(fault: dict[str, Any], cure: dict[str, Any]) -> None:
-    assert not known(**fault).caller_of(KEY, None, NOON)
-    assert known(**cure).caller_of(KEY, None, NOON)
+    assert not known(**fault).caller_of(KEY.digest, None, NOON)
+    assert known(**cure).caller_of(KEY.digest, None, NOON)
 
 
 def test_the_older_secret_is_good_only_while_the_rotation_lasts() -> None:
     rotating = known(previous=OLD, rotating_until=NOON)
-    assert rotating.caller_of(OLD, None, NOON - timedelta(seconds=1))
-    assert not rotating.caller_of(OLD, None, NOON)
-    assert rotating.caller_of(KEY, None, NOON)
-    assert not known(previous=OLD).caller_of(OLD, None, NOON)
+    assert rotating.caller_of(OLD.digest, None, NOON - timedelta(seconds=1))
+    assert not rotating.caller_of(OLD.digest, None, NOON)
+    assert rotating.caller_of(KEY.digest, None, NOON)
+    assert not known(previous=OLD).caller_of(OLD.digest, None, NOON)
     ended = known(previous=OLD, rotating_until=NOON + timedelta(days=1), revoked=NOON)
-    assert not ended.caller_of(OLD, None, NOON)
+    assert not ended.caller_of(OLD.digest, None, NOON)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_the_older_secret_is_good_only_while_the_rotation_lasts() -> None:
     ],
 )
 def test_addresses(cidrs: tuple[str, ...], address: str | None, admitted: bool) -> None:
-    assert (known(cidrs=cidrs).caller_of(KEY, address, NOON) is not None) is admitted
+    assert (known(cidrs=cidrs).caller_of(KEY.digest, address, NOON) is not None) is admitted
 
 
 def test_networks_get_their_usual_spelling() -> None:
