@@ -275,6 +275,8 @@ def _console(services: Services, routes: RouteServices) -> ConsoleServices:
         servers=routes.servers,
         invoke=routes.invoke,
         explaining=routes.explaining,
+        vault=routes.vault,
+        tenant_erasure=routes.tenant_erasure,
         lag=services.outlets.lag,
         version=app.__version__,
         requests=routes.requests,

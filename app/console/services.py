@@ -11,6 +11,8 @@ from app.services.audit.audit import AuditService
 from app.services.invoke.explaining import ExplainService
 from app.services.invoke.invoke import InvokeService
 from app.services.servers.server_admin import ServerService
+from app.services.vault.tenant_erasure import TenantErasure
+from app.services.vault.vault import VaultService
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,8 @@ class ConsoleServices:
     servers: ServerService
     invoke: InvokeService
     explaining: ExplainService
+    vault: VaultService
+    tenant_erasure: TenantErasure
     lag: LogLag
     version: str
     requests: Traffic = field(default_factory=Traffic)

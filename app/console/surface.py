@@ -4,7 +4,7 @@ from typing import Final
 
 from fastapi import APIRouter
 
-from app.console import access, audit, doors, overview, playground, servers, sign_in
+from app.console import access, audit, doors, overview, playground, servers, sign_in, subjects
 from app.console.pages import refusal_page
 from app.console.visits import SIGN_IN, session_of
 from app.edge.surfaces import ForeignSurface
@@ -26,6 +26,7 @@ def console_routers() -> tuple[APIRouter, ...]:
         overview.router,
         playground.router,
         audit.router,
+        subjects.router,
         servers.router,
         access.router,
         doors.rest,

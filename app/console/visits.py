@@ -56,6 +56,7 @@ NAVIGATION: Final = (
     PageLink("/console/", "Overview", frozenset(Role)),
     PageLink("/console/playground", "Playground", frozenset({Role.INVOKER})),
     PageLink("/console/audit", "Audit", frozenset({Role.AUDITOR})),
+    PageLink("/console/subjects", "Data subjects", frozenset({Role.ERASER})),
     PageLink("/console/servers", "Servers", frozenset({Role.OPERATOR})),
     PageLink("/console/access", "Access", frozenset({Role.KEY_CUSTODIAN})),
 )

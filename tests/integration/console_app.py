@@ -92,6 +92,8 @@ async def open_console(database_url: str, **more: Any) -> AsyncIterator[Console]
             "servers": services.servers,
             "invoke": services.invoke,
             "explaining": services.explaining,
+            "vault": services.vault,
+            "tenant_erasure": services.tenant_erasure,
             "lag": LogLag(database, (), lambda: datetime.now(UTC)),
             "version": "0",
         }

@@ -205,6 +205,7 @@ PAGES = {
     "/console/": frozenset(Role),
     "/console/playground": {Role.INVOKER},
     "/console/audit": {Role.AUDITOR},
+    "/console/subjects": {Role.ERASER},
     "/console/servers": {Role.OPERATOR},
     "/console/access": {Role.KEY_CUSTODIAN},
     "/console/audit/export?format=csv": {Role.AUDITOR},

@@ -25,6 +25,7 @@ PAGES = {
     "/console/": set(Role),
     "/console/playground": {Role.INVOKER},
     "/console/audit": {Role.AUDITOR},
+    "/console/subjects": {Role.ERASER},
     "/console/servers": {Role.OPERATOR},
     "/console/access": {Role.KEY_CUSTODIAN},
     "/docs": set(Role),
