@@ -17,8 +17,8 @@ _SIGNED: Final = (
 _SPOKEN: Final = rf"""{_NAME}["']?[ \t]+(?i:is|are|was)[ \t]*[:=]?[ \t]+["'\x60]?"""
 _OPTION: Final = rf"""{_NAME}[ \t=]["']?"""
 _ELEMENT: Final = rf"{_NAME}>"
-_BARE_VALUE: Final = re.compile(rb"""[^\s"'`<>(){}\[\],;&|\\]{6,200}""")
-_AMPERSANDS: Final = re.compile(rb"""(?:&[^\s"'`<>(){}\[\],;&=|\\]{0,60}){1,4}(?=\s|\Z)""")
+_BARE_VALUE: Final = re.compile(rb"""[^\s"'`<>(){}\[\],;&|\\]{2,200}""")
+_AMPERSANDS: Final = re.compile(rb"""(?:&[^\s"'`<>(){}\[\],;&=|\\]{0,60}){1,4}(?=\s|\Z|\\[nr])""")
 _SPOKEN_VALUE: Final = re.compile(rb"""[^\s"'`,;<>]{6,200}""")
 _QUOTED_VALUES: Final = {
     quote: re.compile(rb"([^%b\s\\]{6,200})\\?%b" % (quote, quote)) for quote in (b'"', b"'", b"`")

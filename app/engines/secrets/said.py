@@ -72,7 +72,8 @@ _BESIDE: Final = re.compile(rb"[ \t]{1,3}[*]{0,2}" + _VALUE)
 _USED: Final = re.compile(
     rb"(?i)(?:use|used|try|enter|type|mit|with)[ \t]+[\"'\x60]([^\"'\x60\s]{6,128})[\"'\x60][^.\n]{0,24}\Z"
 )
-_FOREIGN: Final = re.compile(rb"\?{2,}.*\Z", re.DOTALL)
+_BEHIND: Final = re.compile(rb"(?:\?{2,}|&[\w.%-]{1,60}=).*\Z", re.DOTALL)
+"""What is no part of a value: words beyond ASCII that touch it, and the next member of a query."""
 _TAIL: Final = b".,;:)]}*"
 _NOT: Final = re.compile(
     r"""(?ix) \d{1,2}:\d{2}\S* | \S+@\S+\.\S+ | [a-z]{1,12}-?\d+(?:\.\d+)+\S* | v?\d+(?:[.\-/]\d+)*[a-z]{0,3}
@@ -133,7 +134,7 @@ def _judged(data: bytes, match: re.Match[bytes]) -> Spot | None:
     group = next(number for number in range(1, 5) if match[number])
     start, end = match.span(group)
     if group == 4:  # noqa: PLR2004 - the value without quotation marks
-        end = start + len(_FOREIGN.sub(b"", match[group]).rstrip(_TAIL))
+        end = start + len(_BEHIND.sub(b"", match[group]).rstrip(_TAIL))
         if data[end : end + 1] == b"(":
             return None
     value = data[start:end].decode("ascii")

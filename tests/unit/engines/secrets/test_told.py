@@ -72,6 +72,7 @@ WRITTEN = [
     "\nrequirepass {}\n",
     "ConvertTo-SecureString -String '{}' -AsPlainText",
     "IMAP_PASS={}",
+    "[imap]\\npasswd = {}\\nport = 993",
     "  ftp_pass: {}",
     "ssh anna:{}@10.1.2.3",
     "log in at root:{}@nas.local",
@@ -129,6 +130,11 @@ async def test_a_password_of_a_command_a_file_or_an_address_is_found_whole(
 
 async def test_a_password_ends_with_its_line() -> None:
     assert await found(f"My password is {WORD}\nOnce you are in, look around.") == [WORD]
+
+
+async def test_an_ampersand_is_part_of_a_password_and_parts_members_of_a_query() -> None:
+    assert await found("DB_PASS=Aal&Feld-47 psql") == ["Aal&Feld-47"]
+    assert await found("GET /x?password=AalFeld-47&page=2") == ["AalFeld-47"]
 
 
 async def test_a_weak_password_is_found_where_its_place_says_what_it_is() -> None:
