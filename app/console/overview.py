@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from starlette.responses import Response
 
 from app.console.charts import StackedBars
+from app.console.clients import setups
 from app.console.servers import described
 from app.console.visits import Visit, VisitDep, new_pages
 from app.core.access import Role
@@ -83,7 +84,7 @@ async def show_overview(visit: VisitDep) -> Response:
             "decisions": [*_of_servers(servers or ()), *await _of_keys(visit)],
             "is_masking": allowed is None or "pii_redaction" in allowed,
             "policy_version": version,
-            "base": visit.base,
+            "setups": setups(visit.base),
             "lag": visit.services.lag,
             "days": DAYS,
         },

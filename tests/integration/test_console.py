@@ -227,6 +227,20 @@ async def test_what_a_role_may_not_do_is_not_there(console: Console, role: Role)
                 assert "This needs the role" in text_of(answer)
 
 
+async def test_the_first_run_says_what_to_do_and_what_to_paste(console: Console) -> None:
+    async with console.browsing(Role.AUDITOR) as browser:
+        home = await browser.open("/console/")
+        assert "Begin here" in home.text
+        assert "/console/playground" not in home.text
+        for address in ("openai/v1", "anthropic", "mcp", "api/v1/middleware/pii_redaction/invoke"):
+            assert f"{ORIGIN}/{address}" in text_of(home)
+        context = [{"type": "text", "text": "I am John Doe."}]
+        await console.rest.invoke("pii_redaction", context, roles=[Role.INVOKER])
+        later = await browser.open("/console/")
+        assert "Begin here" not in later.text
+        assert "Values masked, 24 h 1" in text_of(later)
+
+
 async def test_every_page_is_under_a_policy_that_lets_nothing_else_run(console: Console) -> None:
     seen = set()
     async with console.browsing(Role.AUDITOR) as browser:
