@@ -98,7 +98,7 @@ class Comparison:
                     break
         return pairs
 
-    @property
+    @cached_property
     def covered(self) -> float:
         """Return the share of the statement's content words that the source has, or has in another form."""
         content = len(self.said.content)

@@ -67,8 +67,15 @@ def check_contradictions(
 
 
 def _contradicted(said: Sentence, near: Sequence[tuple[SourcePlace, Sentence]]) -> SourcePlace | None:
-    compared = [(place, Comparison(said, source)) for place, source in near]
-    following = [(place, comparison) for place, comparison in compared if comparison.follows]
+    following: list[tuple[SourcePlace, Comparison]] = []
+    for place, source in near:
+        pair = Comparison(said, source)
+        if not pair.follows:
+            continue
+        # A sentence that says all of it decides, whatever the others say.
+        if pair.covered >= 1 and next(pair.differences(), None) is None:
+            return None
+        following.append((place, pair))
     if not following:
         return None
     best = max(comparison.covered for _, comparison in following)
