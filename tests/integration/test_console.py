@@ -98,6 +98,12 @@ async def test_a_session_is_bound_to_the_networks_of_its_key(console: Console) -
         token = inside.http.cookies.get("sluice_console")
         assert (await inside.open("/console/")).status_code == 200
         assert (await outside.open("/console/", cookie=f"sluice_console={token}")).status_code == 303
+        await outside.open(ENDED)
+        link = await console.sessions.offer(made.key.id)
+        assert (await outside.send(ENDED, {"link": link})).status_code == 401
+        await inside.open(ENDED)
+        link = await console.sessions.offer(made.key.id)
+        assert (await inside.send(ENDED, {"link": link})).status_code == 303
 
 
 async def test_a_session_ends_after_a_time_without_use_and_at_the_latest_after_half_a_day(
