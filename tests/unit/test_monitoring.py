@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,6 +24,9 @@ def exposed() -> str:
     metrics.watch_servers(dict)
     metrics.watch_detection(lambda: dict.fromkeys(COUNTS, 1))
     metrics.watch_log(lambda: 0.0, lambda: {"file kept.jsonl": 0.0}, lambda: 0)
+    failures: dict[str, dict[str, Any]] = {name: {} for name in ("failures", "rejected", "shortened")}
+    metrics.watch_sinks(lambda: {"file": 0.0}, failures)
+    metrics.watch_archive(lambda: 0.0, lambda: False)
     metrics.watch_rates(lambda: 2)
     metrics.invocation("timestamp_injector", "ok", 0.1)
     metrics.engine("secrets", "fallback")
