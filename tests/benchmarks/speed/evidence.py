@@ -149,8 +149,10 @@ async def _seal(services: Services) -> int:
 
 
 async def _count(services: Services) -> int:
+    """Return how many events there are, by the sizes of their logs: counting rows takes longer than a statement may."""
+    await _seal(services)
     async with services.database.system_transaction(write=False) as tx:
-        return int((await tx.execute(text("SELECT count(*) FROM audit_event"))).scalar_one())
+        return sum(head.size for log, head in (await list_heads(tx)).items() if log != HEADS)
 
 
 async def _proofs(services: Services, chance: random.Random) -> list[float]:
