@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = re.compile(r"app/console/(assets|templates|vendored)/")
+DATA = re.compile(r"app/console/(assets|templates|vendored)/|app/engines/.+\.json$")
 RECIPE = re.compile(r"app/engines/((.+/)?training|encoder/export)/")
 LISTING = """
 import json, sys
@@ -65,13 +65,14 @@ def test_every_other_module_and_all_weights_are_shipped(shipped):
         name
         for name in files_of_the_service()
         if not RECIPE.match(name)
-        and (name.endswith((".py", "py.typed")) or "/weights/" in name or PAGES.match(name))
+        and (name.endswith((".py", "py.typed")) or "/weights/" in name or DATA.match(name))
     }
     assert {
         "app/main.py",
         "app/services/audit/export.py",
         "app/console/templates/frame.html",
         "app/console/vendored/htmx.min.js",
+        "app/engines/secrets/seed_words.json",
         "app/engines/pii/weights/tagger.npz",
         "app/engines/pii/transformer/weights/names-int8.onnx",
         "app/engines/grounding/weights/judge.json",

@@ -26,16 +26,24 @@ def least_of(form: SecretFormat) -> int:
 
 @dataclass(slots=True, eq=False)
 class LooseFinder:
-    """Searches for keys of a prefix at any length; they must look drawn, which a name with that prefix does not."""
+    """Searches for keys of a prefix at any length; they must look drawn, which a name with that prefix does not.
+
+    A text with one of the ``longer`` prefixes, which begin with this one, is for the finder of that one.
+    """
 
     provider: str
     prefix: bytes
+    longer: tuple[bytes, ...]
     pattern: str
     least: int
 
     def __call__(self, data: bytes, at: int) -> Spot | None:
         """Return the key whose prefix begins at ``at``, or None."""
-        if not data.startswith(self.prefix, at) or not stands_alone(data, at):
+        if (
+            not data.startswith(self.prefix, at)
+            or data.startswith(self.longer, at)
+            or not stands_alone(data, at)
+        ):
             return None
         start = at + len(self.prefix)
         run = compiled(self.pattern).match(data, start, start + _LONGEST)
@@ -76,7 +84,8 @@ def _loose() -> tuple[SecretRule, ...]:
         extra = "".join(f"\\{char}" for char in sorted(between))
         pattern = f"[{''.join(sorted(letters))}{extra}]+"
         least = min(least_of(form) for form in alike)
-        finder = LooseFinder(alike[0].provider, prefix.encode(), pattern, least)
+        longer = tuple(other.encode() for other in formats if other.startswith(prefix) and other != prefix)
+        finder = LooseFinder(alike[0].provider, prefix.encode(), longer, pattern, least)
         rules.append(SecretRule(alike[0].provider, prefix.lower(), finder))
     return tuple(rules)
 
