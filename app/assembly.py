@@ -48,6 +48,7 @@ from app.services.access.access import AccessService
 from app.services.access.policies import PolicyService, argument_check
 from app.services.access.sessions import SessionService
 from app.services.access.shared_rates import SharedRates
+from app.services.access.tenant_keys import TenantKeys
 from app.services.access.tenants import TenantService
 from app.services.access.traffic import Traffic
 from app.services.audit.audit import AuditService
@@ -195,6 +196,7 @@ async def opened(
         keyring = KeyringService(database, provider)
         keys = await keyring.start()
         changes = await stack.enter_async_context(Changes(database).running())
+        tenant_keys = TenantKeys.over(database, provider, keys)
         custodian = KeyKeeper(provider)
         writer = await stack.enter_async_context(GroupWriter(database, custodian, partial(event_code, keys)))
         detector = pool_detector(settings.detection)
@@ -209,6 +211,7 @@ async def opened(
             *(database, audit),
             await stack.enter_async_context(authenticator(settings, database, audit, changes)),
             directory=await stack.enter_async_context(shard_directory(settings)),
+            tenant_keys=tenant_keys,
         )
         chosen, encoder, embedder, tool_ranker = chosen_engines(settings, observe_engine, stack)
         indexes = document_indexes(settings, database, embedder, observe_engine, stack)
@@ -275,15 +278,15 @@ async def opened(
             changes,
             (
                 *(access.authenticator, policies, pipelines, trees, concerns),
-                *(upstreams, descriptions, retrieval, providers),
+                *(upstreams, descriptions, retrieval, providers, tenant_keys),
             ),
             *(access.authenticator.memory, policies.memory, pipelines.memory, trees.memory),
             *(descriptions.memory, concerns.tables, concerns.preferred, providers.memory),
+            tenant_keys.memory,
         )
         await stack.enter_async_context(descriptions.watching())
         catalogs = CatalogService(upstreams, trees, concerns, descriptions, tuple(registry.middlewares))
-        upstreams.subscribe(catalogs.mark_stale)
-        changes.subscribe(catalogs.changed)
+        _keep_current(catalogs, changes, upstreams)
         if database.embedded:
             await stack.enter_async_context(catalogs.watching())
         listing = ListingService(catalogs, policies, audit, traffic)
@@ -372,6 +375,12 @@ async def opened(
 
 class _Follower(Protocol):
     def changed(self, changed: Changed) -> None: ...
+
+
+def _keep_current(catalogs: CatalogService, changes: Changes, upstreams: UpstreamService) -> None:
+    """Tell the catalogs what changes, here and at the servers behind."""
+    upstreams.subscribe(catalogs.mark_stale)
+    changes.subscribe(catalogs.changed)
 
 
 def _follow(changes: Changes, followers: Iterable[_Follower], *memories: ShortMemory[Any, Any]) -> None:

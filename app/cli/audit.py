@@ -384,6 +384,8 @@ def _show_verification(result: "Verification", *, as_json: bool) -> None:
     if result.waiting or result.unsigned:
         waiting = f"{result.waiting} events wait for the sealer, and {result.unsigned} heads of tenants for a signature"
         note(f"{waiting}: a running service does both within ten seconds.")
+    for tenant in result.keyless:
+        note(f"The tenant {tenant} is erased: the digests in its events have no key any more.")
     pruned = f" ({result.pruned} more were pruned)" if result.pruned else ""
     note(
         f"{result.events} events{pruned} of {result.tenants} tenants, {result.checkpoints} checkpoints and "

@@ -8,7 +8,9 @@ import json
 import os
 import secrets
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Protocol
@@ -18,20 +20,19 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.keywrap import InvalidUnwrap, aes_key_unwrap, aes_key_wrap
 
 from app.core.content.handles import Handle
+from app.core.errors import StoreUnavailableError
 
 KEY_BYTES = 32
 LOOKUP_BYTES = 16
 CANARY = b"sluice key canary, version 1 ..."
 """What each key version wraps once, so that a start with a wrong key is refused (AES-KW wants whole blocks)."""
 
-_FORMAT = b"\x01"
-_NONCE_BYTES = 12
+_FORMAT, _NONCE_BYTES = b"\x01", 12
 _LEAST_DISTINCT = 12
-_TAG_BITS = 20
-_TAG_ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
+_TAG_BITS, _TAG_ALPHABET = 20, "abcdefghijklmnopqrstuvwxyz234567"
 _OWNER_ONLY = 0o077
-_CACHED_KEYS = 4096
-_CACHED_S = 300.0
+_CACHED_KEYS, _CACHED_S, _ADMITTED = 4096, 300.0, 16_384
+_DIGEST, _BLIND = "sluice audit digest", "sluice blind index"
 
 
 class KeyRingError(RuntimeError):
@@ -292,24 +293,58 @@ class KeyKeeper:
 
 
 class RecordKeys:
-    """Keyed digests, codes and seals of the record, and of the blind index: keys per tenant, from one root key."""
+    """Keyed digests, codes and seals of the record, and of the blind index: keys per tenant, from one root key.
 
-    def __init__(self, root: bytes) -> None:
-        self._root = root
+    Digests and blind index of a tenant with a key of its own come from that one. Once ``follow`` was called, or with
+    ``strict``, a digest of a tenant that is not `ready` raises StoreUnavailableError.
+    """
+
+    def __init__(self, root: bytes, *, strict: bool = False) -> None:
+        self._root, self._strict, self._roots = root, strict, dict[str, bytes]()
+        self._read: Callable[[str], Awaitable[None]] | None = None
         self._derived: dict[tuple[str, str], bytes] = {}
         self._keyed: dict[tuple[str, str], hmac.HMAC] = {}
 
-    def __reduce__(self) -> tuple[type["RecordKeys"], tuple[bytes]]:
-        """Return what makes the same keys in another process of ours."""
-        return RecordKeys, (self._root,)
+    def __reduce__(self) -> tuple[Callable[[bytes], "RecordKeys"], tuple[bytes]]:
+        """Return what makes the same keys in another process of ours, where nobody reads tenants' own."""
+        return partial(RecordKeys, strict=True), (self._root,)
+
+    def follow(self, read: Callable[[str], Awaitable[None]]) -> None:
+        """Let ``read`` admit the key of each tenant before its digests are made."""
+        self._read, self._strict = read, True
+
+    async def ready(self, tenant: str) -> None:
+        """Have the key of a tenant's digests in memory."""
+        if self._read is not None:
+            await self._read(tenant)
+
+    def admit(self, tenant: str, own: bytes | None) -> None:
+        """Make a tenant's digests with its ``own`` key, None: with one that comes from the root; forget the oldest."""
+        root = self._root if own is None else own
+        if self._roots.get(tenant) != root:
+            self.drop(tenant)
+        self._roots[tenant] = self._roots.pop(tenant, root)
+        while len(self._roots) > _ADMITTED:
+            self.drop(next(iter(self._roots)))
+
+    def admitted(self, tenant: str) -> bool:
+        """Return whether it is in memory with which key a tenant's digests are made."""
+        return tenant in self._roots
+
+    def drop(self, tenant: str) -> None:
+        """Forget with which key a tenant's digests are made."""
+        self._roots.pop(tenant, None)
+        for purpose in (_DIGEST, _BLIND):
+            self._derived.pop((tenant, purpose), None)
+            self._keyed.pop((tenant, purpose), None)
 
     def digest(self, tenant: str, data: bytes) -> str:
         """Return the keyed digest (hex) that represents ``data`` in the record."""
-        return self._code(tenant, "sluice audit digest", data).hexdigest()
+        return self._code(tenant, _DIGEST, data).hexdigest()
 
     def blind(self, tenant: str, data: bytes) -> bytes:
         """Return the keyed digest by which a tenant finds a value of its vault in every scope."""
-        return hmac.digest(self._key(tenant, "sluice blind index"), data, "sha256")[:LOOKUP_BYTES]
+        return hmac.digest(self._key(tenant, _BLIND), data, "sha256")[:LOOKUP_BYTES]
 
     def mac(self, tenant: str, data: bytes) -> bytes:
         """Return the authentication code of one record."""
@@ -342,7 +377,13 @@ class RecordKeys:
     def _key(self, tenant: str, purpose: str) -> bytes:
         key = self._derived.get((tenant, purpose))
         if key is None:
-            key = self._derived[tenant, purpose] = derived(self._root, purpose, tenant.encode())
+            own = self._strict and purpose in (_DIGEST, _BLIND)
+            root = self._roots.get(tenant) if own else self._root
+            if root is None:
+                raise StoreUnavailableError(
+                    "The key of the tenant's digests is not read yet.", retry_after_s=1.0
+                )
+            key = self._derived[tenant, purpose] = derived(root, purpose, tenant.encode())
         return key
 
 

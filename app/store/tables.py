@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import (
     JSON,
     BigInteger,
+    Boolean,
     Column,
     DateTime,
     Dialect,
@@ -18,6 +19,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     Uuid,
+    false,
     text,
 )
 from sqlalchemy.dialects.postgresql import JSONB
@@ -102,6 +104,7 @@ tenant = Table(
     _moment("created"),
     _text("created_by"),
     *(_moment(name, nullable=True) for name in ("disabled", "erased", "emptied")),
+    Column("own_key", Boolean, nullable=False, server_default=false()),
     PrimaryKeyConstraint("id"),
 )
 

@@ -35,6 +35,7 @@ from app.services.access.credentials import (
     checked_name,
 )
 from app.services.access.directory import Directory
+from app.services.access.tenant_keys import TenantKeys
 from app.services.audit.audit import AuditService
 from app.store.access.access import (
     KeyInfo,
@@ -47,7 +48,7 @@ from app.store.access.access import (
     update_key_revoked,
     update_key_secret,
 )
-from app.store.access.tenants import find_tenant
+from app.store.access.tenants import Tenant, add_tenant, find_tenant
 from app.store.audit.audit import Transaction
 from app.store.changes import announce
 from app.store.database import Database
@@ -101,6 +102,8 @@ class AccessService:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     authority: Authority = field(default_factory=Authority)
     directory: Directory | None = None
+    tenant_keys: TenantKeys | None = None
+    """What gives new tenants keys of their own; None: nobody does."""
 
     async def create_key(
         self,
@@ -265,6 +268,23 @@ class AccessService:
                 return NewKey(key, named)
         raise ConflictError("No free key id was found; try again.", retry_after_s=1.0)
 
+    async def store_tenant(self, tx: Transaction, tenant: Tenant) -> bool:
+        """Store a tenant with a key of its own; return False and change nothing where the name is taken.
+
+        Where the transaction fails, whoever began it calls ``forget_tenant``.
+        """
+        if self.tenant_keys is None or tenant.name == SYSTEM_TENANT:
+            return await add_tenant(tx, tenant)
+        if not await add_tenant(tx, replace(tenant, own_key=True)):
+            return False
+        await self.tenant_keys.add(tx, tenant, self.now())
+        return True
+
+    def forget_tenant(self, name: str) -> None:
+        """Drop the key of a tenant from memory: it was not stored, or it is destroyed."""
+        if self.tenant_keys is not None:
+            self.tenant_keys.forget(name)
+
     def events_of(
         self, caller: Caller, action: str, tenant: str, request: RequestInfo | None, details: dict[str, Any]
     ) -> list[AuditEvent]:
@@ -295,6 +315,7 @@ class AccessService:
         stored = await find_key(tx, key_id, tenant_name=own, lock=lock)
         if stored is None:
             raise NotFoundError("There is no such key.")
+        await self.audit.keys.ready(stored.info.tenant)
         return stored
 
     def _writing(self, caller: Caller, tenant: str) -> AbstractAsyncContextManager[Transaction]:
@@ -305,6 +326,7 @@ class AccessService:
 
     @asynccontextmanager
     async def _transaction(self, caller: Caller, tenant: str, *, write: bool) -> AsyncIterator[Transaction]:
+        await self.audit.keys.ready(tenant)
         if self.authority.reaches_all(caller):
             async with self.database.system_transaction(write=write) as tx:
                 yield tx

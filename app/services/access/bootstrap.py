@@ -15,7 +15,7 @@ from app.core.errors import ConflictError, InvalidArgumentsError, StoreUnavailab
 from app.services.access.access import AccessService, grant_details
 from app.services.access.custody import details_of
 from app.store.access.access import KeyInfo, StoredKey, add_key, count_keys, find_key, list_keys_made_by
-from app.store.access.tenants import Tenant, add_tenant, find_tenant
+from app.store.access.tenants import Tenant, find_tenant
 from app.store.audit.audit import Transaction
 
 Environment = Literal["development", "production"]
@@ -43,7 +43,11 @@ async def bootstrap(access: AccessService, given_key: str | None, environment: E
         )
     if supplied is not None:
         await _claim(access, supplied)
-    generated = await access.database.retried(lambda: _attempt(access, supplied, environment))
+    try:
+        generated = await access.database.retried(lambda: _attempt(access, supplied, environment))
+    finally:
+        # Read again with the first request: the key of an attempt that failed is none.
+        access.forget_tenant(DEFAULT_TENANT)
     if generated is not None:
         await _claim(access, generated)
     return generated
@@ -93,7 +97,7 @@ async def _attempt(access: AccessService, supplied: ApiKey | None, environment: 
 
 
 async def _ensure_tenant(access: AccessService, tx: Transaction, tenant: Tenant) -> None:
-    if await add_tenant(tx, tenant):
+    if await access.store_tenant(tx, tenant):
         events = access.events_of(BOOTSTRAP, "tenant.create", tenant.name, None, {})
         await access.audit.record_with(tx, *events)
 

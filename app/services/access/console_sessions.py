@@ -110,6 +110,7 @@ class ConsoleSessions:
         caller, _ = self._holder(known_key, session, REVISION, address)
         if caller is None:
             raise _ended()
+        await self.authenticator.audit.keys.ready(caller.tenant)
         return caller
 
     async def end(self, token: str, caller: Caller, request: RequestInfo) -> None:

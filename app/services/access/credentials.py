@@ -138,6 +138,7 @@ class Authenticator:
         rule maps, OverloadedError while an issuer has never said which keys it has.
         """
         if self.anonymous is not None:
+            await self.audit.keys.ready(self.anonymous.tenant)
             return self.anonymous
         key = ApiKey.parse(bearer) if bearer is not None else None
         if key is None:
@@ -152,6 +153,7 @@ class Authenticator:
         caller = known_key.caller_of(key.digest, address, moment)
         if caller is None:
             raise self._refusal(known_key.fault_of(key.digest, moment), address, known_key.caller)
+        await self.audit.keys.ready(caller.tenant)
         return caller
 
     async def find(self, key_id: str) -> KnownKey | None:
@@ -164,7 +166,9 @@ class Authenticator:
 
     async def _token_caller(self, tokens: TokenCallers, token: str, address: str | None) -> Caller:
         try:
-            return await tokens.caller_of(token, address, self.now())
+            caller = await tokens.caller_of(token, address, self.now())
+            await self.audit.keys.ready(caller.tenant)
+            return caller
         except CallerRefusedError as error:
             refusal = self._refusal(error.reason, address, error.caller)
             if error.reason == "unmapped":

@@ -170,6 +170,7 @@ class PolicyService:
     ) -> PolicyVersion:
         async with self.audit.refusals(caller, action, request):
             target = self._target(caller, tenant)
+            await self.audit.keys.ready(target)
             # A transaction covers one tenant; the second event, in a foreign operator's tenant, needs all of them.
             foreign = target != caller.tenant
             opened = self.database.system_transaction() if foreign else self.database.transaction(target)

@@ -9,7 +9,7 @@ from app.core.events import Changed
 from app.core.request import RequestInfo
 from app.services.access.access import AccessService
 from app.services.access.credentials import TENANT_CHANGED
-from app.store.access.tenants import Tenant, add_tenant, find_tenant, list_tenants, update_tenant
+from app.store.access.tenants import Tenant, find_tenant, list_tenants, update_tenant
 from app.store.changes import announce
 
 
@@ -29,11 +29,18 @@ class TenantService:
                 holder = await directory.claim_tenant(tenant.name)
                 if holder != directory.shard:
                     raise ConflictError("A tenant of that name exists.", details={"pointer": "/name"})
-            async with self.access.database.system_transaction() as tx:
-                if not await add_tenant(tx, tenant):
-                    raise ConflictError("A tenant of that name exists.", details={"pointer": "/name"})
-                events = self.access.events_of(caller, "tenant.create", tenant.name, request, {})
-                await audit.record_with(tx, *events)
+            await audit.keys.ready(tenant.name)
+            added = False
+            try:
+                async with self.access.database.system_transaction() as tx:
+                    added = await self.access.store_tenant(tx, tenant)
+                    if not added:
+                        raise ConflictError("A tenant of that name exists.", details={"pointer": "/name"})
+                    events = self.access.events_of(caller, "tenant.create", tenant.name, request, {})
+                    await audit.record_with(tx, *events)
+            finally:
+                if added:  # read again with the first request: where this failed, there is no such key
+                    self.access.forget_tenant(tenant.name)
         return tenant
 
     async def list(
@@ -77,6 +84,7 @@ class TenantService:
             self.check(caller)
             if name == SYSTEM_TENANT:
                 raise ConflictError("The tenant system administers the others and cannot be disabled.")
+            await audit.keys.ready(name)
             async with self.access.database.system_transaction() as tx:
                 tenant = await find_tenant(tx, name, lock=True)
                 if tenant is None:

@@ -214,6 +214,7 @@ class TokenCallers:
         rule = issuer.rule_for(verified.claims) or await self._stored_rule(issuer, verified.claims)
         if rule is None:
             raise CallerRefusedError("unmapped")
+        await self.audit.keys.ready(rule.tenant)
         try:
             caller = self._caller(issuer.issuer, verified.claims, rule)
         except ValueError:

@@ -174,6 +174,7 @@ class AuditService:
         self, caller: Caller, action: str, request: RequestInfo | None, **fields: Any
     ) -> AsyncIterator[None]:
         """Record a refusal that is raised inside, and raise it again."""
+        await self.keys.ready(caller.tenant)
         try:
             yield
         except (StoreUnavailableError, AuditUnavailableError, InternalError):

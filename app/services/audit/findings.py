@@ -37,7 +37,8 @@ class Verification:
     ``unnumbered`` events are from before events were numbered: they were sealed as they were found. ``pruned`` ones are
     gone because their retention was over, as a sealed statement says. ``waiting`` ones are authentic and not
     sealed yet, as where the service was stopped just after it stored them. ``unsigned`` is how many entries the log of
-    heads has beyond its newest checkpoint.
+    heads has beyond its newest checkpoint. ``keyless`` are tenants whose digests have no key any more, as
+    after an erasure: nobody can say of what they are, or confirm a guess.
     """
 
     keys: tuple[VerifierKey, ...]
@@ -50,6 +51,7 @@ class Verification:
     checkpoints: int = 0
     anchors: int = 0
     findings: list[LogFinding] = field(default_factory=list)
+    keyless: list[str] = field(default_factory=list)
 
     @property
     def holds(self) -> bool:

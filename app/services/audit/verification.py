@@ -44,6 +44,7 @@ from app.store.audit.log import (
 from app.store.audit.raw_rows import list_loose, list_recorded_tenants, page_of_record
 from app.store.audit.retention import aged_size
 from app.store.audit.writers import list_unsealed_numbers
+from app.store.vault.keys import DIGEST_PURPOSE, list_keyless
 
 PART: Final = 1 << 16
 """Events that a process compares at a time; a multiple of the width of tiles."""
@@ -84,6 +85,7 @@ class LogVerifier:
         async with self._reading() as tx:
             progress = await read_progress(tx)
             unsealed = await list_unsealed_numbers(tx)
+            keyless = await list_keyless(tx, DIGEST_PURPOSE)
         async with self._reading() as tx:
             heads = await list_heads(tx)
         logged, entries = await self._verify_heads(result, heads.get(HEADS), checkpoints, anchors)
@@ -91,6 +93,7 @@ class LogVerifier:
         names = sorted(name for name in everyone if tenant in {None, name})
         if tenant is not None and not names:
             raise NotFoundError("That tenant has no log: nothing of it was sealed yet.")
+        result.keyless = [name for name in keyless if name in names]
         chosen = [heads.get(name, Head(name, 0, b"", 0)) for name in names]
         processes = self.processes or usual_processes(sum(head.size for head in chosen))
         async with working(self.audit.database, self.audit.keys, processes) as work:

@@ -126,6 +126,8 @@ class BlindIndex:
         while left:
             async with self.database.system_transaction() as tx:
                 entries = await list_unindexed(tx, after=after, limit=_FILLED, tenant=tenant)
+                for name in {entry.tenant for entry in entries}:
+                    await self.keys.ready(name)
                 digests = [(entry.key, pair) for entry in entries if (pair := self._digests(entry))]
                 await index_entries(tx, digests)
             done += len(digests)

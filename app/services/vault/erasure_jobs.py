@@ -96,6 +96,7 @@ class ErasureJobs:
             return False
 
     async def _step(self, tenant: str, job_id: UUID) -> bool:
+        await self.erasures.audit.keys.ready(tenant)
         history = await self.erasures.history()
         erased: list[str] = []
         async with self._database.transaction(tenant) as tx:

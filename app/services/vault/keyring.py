@@ -180,14 +180,13 @@ class KeyringService:
                 f"A process on {', '.join(lacking)} lacks key version {active}, or ended less than a minute ago: "
                 "copy the key ring there, wait ten seconds, and try again."
             )
-        async with self.database.system_transaction() as tx:
-            rewrapped = await rewrap_tenant_keys(tx, active, self._rewrapped)
-        while True:
-            async with self.database.system_transaction() as tx:
-                batch = await rewrap_scopes(tx, active, self._rewrapped, limit=_BATCH)
-            rewrapped += batch
-            if batch == 0:
-                break
+        rewrapped = 0
+        for kind in (rewrap_tenant_keys, rewrap_scopes):
+            batch = _BATCH
+            while batch:
+                async with self.database.system_transaction() as tx:
+                    batch = await kind(tx, active, self._rewrapped, limit=_BATCH)
+                rewrapped += batch
         return RewrapReceipt(active, rewrapped, await self.left())
 
     def _rewrapped(self, version: int, wrapped: bytes) -> tuple[int, bytes]:

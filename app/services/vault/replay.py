@@ -16,6 +16,7 @@ from app.core.audit import OUTCOME_OK
 from app.core.events import Changed
 from app.core.request import RequestInfo
 from app.engines.cipher import KeyKeeper
+from app.services.access.credentials import TENANT_CHANGED
 from app.services.audit.audit import AuditService
 from app.services.vault.erasure import VAULT_CHANGED
 from app.services.vault.erasure_jobs import sought_by
@@ -36,6 +37,7 @@ from app.store.vault.erasure_jobs import (
     restore_job,
     update_job,
 )
+from app.store.vault.keys import remove_tenant_keys
 from app.store.vault.mark_files import MarkStore
 from app.store.vault.subjects import list_scopes_with
 from app.store.vault.vault import EntryPlace, add_erasure, list_receipts, remove_older
@@ -234,6 +236,10 @@ class ReplayService:
             # The order comes first: where the rest fails, the next start repeats both.
             async with self.database.system_transaction() as tx:
                 await mark_erased(tx, line.tenant, line.at)
+                await remove_tenant_keys(tx, line.tenant)
+                await announce(tx, Changed(TENANT_CHANGED, line.tenant))
+            self.audit.keys.drop(line.tenant)
+        await self.audit.keys.ready(line.tenant)
         async with self.database.transaction(line.tenant) as tx:
             if line.job is not None:
                 await restore_job(tx, line.job)

@@ -42,6 +42,7 @@ class TenantErasure:
         access = self.tenants.access
         async with access.audit.refusals(caller, "tenant.erase", request):
             self.tenants.check(caller)
+            await access.audit.keys.ready(name)
             history = None if self.marks is None else await self.marks.admit_erasure()
             receipt = ErasureReceipt(uuid7(), "tenant", access.now(), caller.key_id, None, {})
             async with access.database.system_transaction() as tx:
@@ -54,7 +55,8 @@ class TenantErasure:
                     raise ConflictError("Disable the tenant first: only a disabled tenant can be erased.")
                 await mark_erased(tx, name, receipt.at)
                 await add_erasure(tx, name, receipt.id, receipt.kind, receipt.at, receipt.actor, None, {})
-                details = {"receipt": str(receipt.id)}
+                own = access.tenant_keys is not None and await access.tenant_keys.destroy(tx, name)
+                details = {"receipt": str(receipt.id), "digest_key": "destroyed" if own else "shared"}
                 events = access.events_of(caller, "tenant.erase", name, request, details)
                 await access.audit.record_with(tx, *events)
                 for kind in (TENANT_CHANGED, VAULT_CHANGED):
@@ -63,6 +65,7 @@ class TenantErasure:
         if self.marks is not None:
             await self.marks.note_erasure()
         access.authenticator.changed(Changed(TENANT_CHANGED, name))
+        access.forget_tenant(name)
         return replace(tenant, erased=receipt.at)
 
     async def empty(self, tell: Callable[[str, int], None] = lambda _table, _rows: None) -> dict[str, int]:
@@ -76,6 +79,9 @@ class TenantErasure:
             pending = await list_unemptied(tx)
         deleted: Counter[str] = Counter()
         for tenant in pending:
+            access.forget_tenant(
+                tenant.name
+            )  # another process, or a command on the host, may have ordered it
             rows = await self._empty(tenant.name, tell)
             deleted.update(rows)
             settled = (

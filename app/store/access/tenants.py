@@ -18,6 +18,7 @@ class Tenant:
     """One customer of this service; a disabled tenant keeps its data, but its requests are refused.
 
     ``erased`` is when its erasure was ordered, ``emptied`` when nothing was left to delete.
+    ``own_key``: its digests are made with a key of its own, for ever; they are lost with that one.
     """
 
     name: str
@@ -26,11 +27,17 @@ class Tenant:
     disabled: datetime | None = None
     erased: datetime | None = None
     emptied: datetime | None = None
+    own_key: bool = False
 
 
 async def add_tenant(tx: AsyncConnection, added: Tenant) -> bool:
     """Store a tenant; return False and change nothing where the name is taken."""
-    values = {"id": added.name, "created": added.created, "created_by": added.created_by}
+    values = {
+        "id": added.name,
+        "created": added.created,
+        "created_by": added.created_by,
+        "own_key": added.own_key,
+    }
     return await insert_absent(tx, tenant, values)
 
 
@@ -73,4 +80,4 @@ async def list_unemptied(tx: AsyncConnection) -> list[Tenant]:
 
 
 def _tenant(row: Row[Any]) -> Tenant:
-    return Tenant(row.id, row.created, row.created_by, row.disabled, row.erased, row.emptied)
+    return Tenant(row.id, row.created, row.created_by, row.disabled, row.erased, row.emptied, row.own_key)

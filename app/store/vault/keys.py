@@ -2,13 +2,17 @@
 
 from collections.abc import Callable
 from datetime import datetime
+from typing import Final
 
 from sqlalchemy import delete, func, literal, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.store.insertion import insert_absent
-from app.store.tables import scope
+from app.store.tables import scope, tenant
 from app.store.vault.tables import key_canary, tenant_key
+
+DIGEST_PURPOSE: Final = "digest"
+"""The purpose of the key of a tenant's own, with which its digests and its blind index are made."""
 
 
 async def list_canaries(tx: AsyncConnection) -> dict[int, bytes]:
@@ -50,6 +54,18 @@ async def count_keys(tx: AsyncConnection, version: int, *, most: int) -> int:
     return int((await tx.execute(select(func.count()).select_from(keys))).scalar_one())
 
 
+async def list_keyless(tx: AsyncConnection, purpose: str) -> list[str]:
+    """Return the tenants that had a key of their own for a purpose and have it no more, in order of name."""
+    own = select(tenant_key.c.tenant).where(tenant_key.c.purpose == purpose)
+    query = select(tenant.c.id).where(tenant.c.own_key, tenant.c.id.not_in(own)).order_by(tenant.c.id)
+    return list((await tx.execute(query)).scalars())
+
+
+async def remove_tenant_keys(tx: AsyncConnection, name: str) -> int:
+    """Delete the keys of an erased tenant that belong to no scope (system transactions); return how many."""
+    return (await tx.execute(delete(tenant_key).where(tenant_key.c.tenant == name))).rowcount
+
+
 async def find_tenant_key(tx: AsyncConnection, tenant: str, purpose: str) -> tuple[int, bytes] | None:
     """Return version and wrapped form of a key that belongs to no scope."""
     query = select(tenant_key.c.kek_version, tenant_key.c.wrapped).where(
@@ -74,13 +90,14 @@ async def add_tenant_key(
 
 
 async def rewrap_tenant_keys(
-    tx: AsyncConnection, active: int, rewrap: Callable[[int, bytes], tuple[int, bytes]]
+    tx: AsyncConnection, active: int, rewrap: Callable[[int, bytes], tuple[int, bytes]], *, limit: int
 ) -> int:
-    """Wrap keys of other versions again with the active one; return how many."""
+    """Wrap at most ``limit`` keys of other versions again with the active one; return how many."""
     query = (
         select(tenant_key)
         .where(tenant_key.c.kek_version != active)
         .order_by(tenant_key.c.tenant, tenant_key.c.purpose)
+        .limit(limit)
         .with_for_update(skip_locked=True)
     )
     rows = (await tx.execute(query)).all()

@@ -1,0 +1,173 @@
+"""Digests of a tenant are made with a key of its own, and nobody can confirm a guess once the tenant is erased.
+
+Whoever guesses has the database and the key ring, and works as docs/audit.md says, without a line of the product.
+"""
+
+import hmac
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx2
+import pytest
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from cryptography.hazmat.primitives.keywrap import aes_key_unwrap
+from sqlalchemy import text
+
+from app.cli.audit import _show_verification
+from app.cli.host import caller_for
+from app.core.access import SYSTEM_TENANT, Role
+from app.services.access.access import HOST
+from app.services.audit.audit import AuditQuery
+from app.services.audit.log_access import AuditLogService
+from app.store.database import Database
+from tests.conftest import PATIENT
+from tests.factories import TEST_RING, as_owner
+from tests.integration.sealing import seal_all
+from tests.protocol.mcp_service import KEY, service
+from tests.protocol.mcp_wire import REVISIONS, client
+
+NAME, SECRET, SCOPE, USER = "secret_redaction", "kV9#tLq2Zw8!rXpe", "case-71", "grace"
+CONTEXT = [{"type": "text", "text": f"The password is {SECRET} today."}]
+CALLS = 1 + len(REVISIONS)
+NEW, OLD = "acme", "older"
+
+
+@dataclass(frozen=True)
+class Doors:
+    """A service with two tenants: one was made with this release, one is from before."""
+
+    url: str
+    services: Any
+    database: Database
+    keys: dict[str, str]
+
+    async def rest(self, method: str, path: str, body: Any = None, *, tenant: str | None = None) -> Any:
+        key = self.keys[tenant] if tenant else str(KEY)
+        headers = {"authorization": f"Bearer {key}", **({"x-sluice-user": USER} if tenant else {})}
+        async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
+            url = self.url.replace("/mcp", f"/api/v1{path}")
+            answer = await http.request(method, url, json=body)
+        assert answer.status_code < 300, answer.text
+        return answer.json()
+
+    async def call_everywhere(self, tenant: str) -> None:
+        """Store the secret in the scope for the user, through each door."""
+        arguments = {"scope": SCOPE}
+        body = {"context": CONTEXT, "arguments": arguments}
+        await self.rest("POST", f"/middleware/{NAME}/invoke", body, tenant=tenant)
+        for revision in REVISIONS:
+            async with client(self.url, revision, self.keys[tenant]) as wire:
+                headers = {"x-sluice-user": USER}
+                call = await wire.call(
+                    "middleware/invoke", headers=headers, name=NAME, context=CONTEXT, arguments=arguments
+                )
+                assert SECRET not in str(call.result)
+
+    async def events(self, tenant: str, **asked: Any) -> list[Any]:
+        query = AuditQuery(action="middleware.invoke", **asked)
+        return (await self.services.audit.query(caller_for(tenant), query)).items
+
+    async def found_by_value(self, tenant: str) -> int:
+        body = {"values": [{"value": SECRET}], "reason": "Request 2026-114"}
+        counts: dict[str, int] = (await self.rest("POST", "/subjects/search", body, tenant=tenant))["counts"]
+        return sum(counts.values())
+
+    async def erase(self, tenant: str) -> None:
+        await self.rest("PATCH", f"/tenants/{tenant}", {"disabled": True})
+        await self.rest("DELETE", f"/tenants/{tenant}")
+
+    async def roots(self, tenant: str) -> list[bytes]:
+        """Return every key that is kept anywhere and could be behind a digest of the tenant."""
+        query = text("SELECT wrapped FROM tenant_key WHERE tenant IN (:tenant, :system)")
+        async with self.database.connection() as tx:
+            rows = (await tx.execute(query, {"tenant": tenant, "system": SYSTEM_TENANT})).scalars().all()
+        return [aes_key_unwrap(TEST_RING.keys[1], bytes(wrapped)) for wrapped in rows]
+
+    async def guesses(self, tenant: str, guess: str) -> set[str]:
+        """Return the digests that a guess would have."""
+        keys = [
+            HKDF(SHA256(), 32, None, f"sluice audit digest\0{tenant}".encode()).derive(root)
+            for root in await self.roots(tenant)
+        ]
+        return {hmac.digest(key, guess.encode(), "sha256").hex() for key in keys}
+
+    async def blind_digests(self, tenant: str) -> set[str]:
+        query = text("SELECT blind FROM entry WHERE tenant = :tenant AND blind IS NOT NULL")
+        async with self.database.connection() as tx:
+            rows = (await tx.execute(query, {"tenant": tenant})).scalars().all()
+        return {bytes(blind).hex() for blind in rows}
+
+
+class Opened:
+    """The service on a database, with both tenants and a key of all roles in each."""
+
+    def __init__(self, database_url: str) -> None:
+        self._service = service(database_url)
+        self._database = Database(database_url, patience=PATIENT)
+
+    async def __aenter__(self) -> Doors:
+        url, app = await self._service.__aenter__()
+        doors = Doors(url, app.state.services, self._database, {})
+        await doors.rest("POST", "/tenants", {"name": NEW})
+        await as_owner(
+            self._database,
+            "INSERT INTO tenant (id, created, created_by) VALUES (:id, :at, 'host')",
+            id=OLD,
+            at=datetime.now(UTC) if not self._database.embedded else "2026-11-01 00:00:00.000000",
+        )
+        for tenant in (NEW, OLD):
+            made = await doors.services.access.create_key(
+                HOST, list(Role), tenant=tenant, override_unions=True
+            )
+            doors.keys[tenant] = str(made.key)
+        return doors
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._database.close()
+        await self._service.__aexit__(*error)
+
+
+async def test_an_erased_tenants_digests_confirm_no_guess_and_the_log_holds(
+    own_database_url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with Opened(own_database_url) as doors:
+        for tenant in (NEW, OLD):
+            await doors.call_everywhere(tenant)
+            for asked in ({"scope": SCOPE}, {"user": USER}):
+                assert len(await doors.events(tenant, **asked)) == CALLS, (tenant, asked)
+            assert await doors.found_by_value(tenant) == 1
+        seen = {tenant: await doors.events(tenant) for tenant in (NEW, OLD)}
+        scopes = {tenant: {event.scope_ref for event in events} for tenant, events in seen.items()}
+        users = {tenant: {event.on_behalf_of for event in events} for tenant, events in seen.items()}
+        for tenant in (NEW, OLD):
+            # As long as the key is there, whoever has the ring can confirm what was guessed, and nothing else.
+            assert scopes[tenant] <= await doors.guesses(tenant, SCOPE)
+            assert users[tenant] <= await doors.guesses(tenant, f"end user\0{USER}")
+            assert not scopes[tenant] & await doors.guesses(tenant, "case-72")
+        assert not await doors.blind_digests(NEW) & await doors.blind_digests(OLD)
+        for tenant in (NEW, OLD):
+            await doors.erase(tenant)
+        assert not scopes[NEW] & await doors.guesses(NEW, SCOPE)
+        assert not users[NEW] & await doors.guesses(NEW, f"end user\0{USER}")
+        assert scopes[OLD] <= await doors.guesses(OLD, SCOPE), "it is from before, as the docs say"
+        assert len(await doors.roots(NEW)) == 1, "the record's alone"
+        for tenant, state, found in ((NEW, "destroyed", 0), (OLD, "shared", CALLS)):
+            assert len(await doors.events(tenant, scope=SCOPE)) == found
+            assert len(await doors.events(tenant)) == CALLS
+            query = AuditQuery(action="tenant.erase", outcome="ok")
+            [erased] = (await doors.services.audit.query(caller_for(tenant), query)).items
+            assert erased.details["digest_key"] == state
+        await doors.services.tenant_erasure.empty()
+        await seal_all(doors.services.audit)
+        result = await AuditLogService(doors.services.audit).verify(caller_for(SYSTEM_TENANT), None)
+    assert (result.findings, result.keyless) == ([], [NEW])
+    for as_json, words in (
+        (False, f"The tenant {NEW} is erased: the digests"),
+        (True, f'"keyless": [\n    "{NEW}"'),
+    ):
+        _show_verification(result, as_json=as_json)
+        shown = "".join(capsys.readouterr())
+        assert words in shown
+        assert OLD not in shown
