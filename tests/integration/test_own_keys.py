@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,14 +12,18 @@ from sqlalchemy import text
 from app import __version__
 from app.core.errors import ConflictError, StoreUnavailableError
 from app.core.events import Changed
-from app.engines.cipher import KeyRing, RecordKeys
+from app.engines.cipher import KeyKeeper, KeyRing, RecordKeys
 from app.services.access.access import HOST
 from app.services.access.tenant_keys import TenantKeys
 from app.services.access.tenants import TenantService
 from app.services.vault.keyring import KeyringService
+from app.services.vault.mark import MarkKeeper
+from app.services.vault.replay import ReplayService
 from app.services.vault.tenant_erasure import TenantErasure
 from app.store.changes import EVERYTHING, Changes
 from app.store.database import Database
+from app.store.vault.keys import DIGEST_PURPOSE, add_tenant_key, find_tenant_key, list_keyless
+from app.store.vault.mark_files import MarkFolder
 from app.store.vault.serving_processes import ServingProcess, announce_process, remove_process
 from tests.factories import TEST_RING, as_owner, erasure_sink, random_ring
 from tests.integration.access_setup import Replica, replica_on
@@ -37,11 +42,6 @@ async def until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(30):
         while not condition():
             await asyncio.sleep(0.01)
-
-
-async def erase(replica: Replica, tenants: TenantService, name: str) -> None:
-    await tenants.disable(HOST, name)
-    await TenantErasure(tenants, erasure_sink(None)).erase(HOST, name)
 
 
 async def test_no_digest_is_made_before_the_key_is_read_and_none_costs_a_read(
@@ -76,7 +76,8 @@ async def test_equal_values_of_two_tenants_and_of_one_after_its_erasure_have_oth
             await tenants.create(HOST, name)
             await replica.keys.ready(name)
             digests += [replica.audit.scope_ref(name, "talk"), replica.keys.blind(name, b"Ada").hex()]
-        await erase(replica, tenants, names[0])
+        await tenants.disable(HOST, names[0])
+        await TenantErasure(tenants, erasure_sink(None)).erase(HOST, names[0])
         for _ in range(2):
             replica.keys.drop(names[0])
             await replica.keys.ready(names[0])
@@ -182,3 +183,33 @@ async def test_a_key_that_is_wrapped_again_makes_the_same_digests(own_database_u
         for name in names:
             await replica.keys.ready(name)
         assert [replica.audit.scope_ref(name, "talk") for name in names] == before
+
+
+async def test_a_key_that_came_back_with_a_backup_is_destroyed_again(
+    own_database_url: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "erasures.jsonl"
+    async with Database(own_database_url) as database, replica_on(database) as replica:
+        tenants = tenants_of(replica, process_of(replica))
+        for name in ("acme", "stays"):
+            await tenants.create(HOST, name)
+            await replica.keys.ready(name)
+        digest = replica.audit.scope_ref("acme", "talk")
+        async with database.system_transaction(write=False) as tx:
+            version, wrapped = (await find_tenant_key(tx, "acme", DIGEST_PURPOSE)) or (0, b"")
+        await tenants.disable(HOST, "acme")
+        await TenantErasure(tenants, erasure_sink(file)).erase(HOST, "acme")
+        # The database as its backup has it.
+        await as_owner(database, "UPDATE tenant SET erased = NULL, disabled = NULL WHERE id = 'acme'")
+        await as_owner(database, "DELETE FROM erasure WHERE tenant = 'acme'")
+        async with database.system_transaction() as tx:
+            await add_tenant_key(tx, "acme", DIGEST_PURPOSE, version, wrapped, replica.clock.now())
+        await replica.keys.ready("acme")
+        assert replica.audit.scope_ref("acme", "talk") == digest
+        marks = MarkKeeper(database, MarkFolder(tmp_path, shared=False), database.address)
+        replay = ReplayService(database, replica.audit, KeyKeeper(TEST_RING), marks, [file])
+        assert (await replay.replay(HOST, [file])).repeated == 1
+        async with database.system_transaction(write=False) as tx:
+            assert await list_keyless(tx, DIGEST_PURPOSE) == ["acme"]
+        await replica.keys.ready("acme")
+        assert replica.audit.scope_ref("acme", "talk") != digest
