@@ -302,6 +302,7 @@ class RecordKeys:
     def __init__(self, root: bytes, *, strict: bool = False) -> None:
         self._root, self._strict, self._roots = root, strict, dict[str, bytes]()
         self._read: Callable[[str], Awaitable[None]] | None = None
+        self._peek: Callable[[str], object] = self._roots.get
         self._derived: dict[tuple[str, str], bytes] = {}
         self._keyed: dict[tuple[str, str], hmac.HMAC] = {}
 
@@ -309,13 +310,13 @@ class RecordKeys:
         """Return what makes the same keys in another process of ours, where nobody reads tenants' own."""
         return partial(RecordKeys, strict=True), (self._root,)
 
-    def follow(self, read: Callable[[str], Awaitable[None]]) -> None:
-        """Let ``read`` admit the key of each tenant before its digests are made."""
-        self._read, self._strict = read, True
+    def follow(self, read: Callable[[str], Awaitable[None]], peek: Callable[[str], object]) -> None:
+        """Let ``read`` admit the key of a tenant before its digests are made, again once ``peek`` returns None."""
+        self._read, self._peek, self._strict = read, peek, True
 
     async def ready(self, tenant: str) -> None:
         """Have the key of a tenant's digests in memory."""
-        if self._read is not None:
+        if self._read is not None and (tenant not in self._roots or self._peek(tenant) is None):
             await self._read(tenant)
 
     def admit(self, tenant: str, own: bytes | None) -> None:
@@ -326,10 +327,6 @@ class RecordKeys:
         self._roots[tenant] = self._roots.pop(tenant, root)
         while len(self._roots) > _ADMITTED:
             self.drop(next(iter(self._roots)))
-
-    def admitted(self, tenant: str) -> bool:
-        """Return whether it is in memory with which key a tenant's digests are made."""
-        return tenant in self._roots
 
     def drop(self, tenant: str) -> None:
         """Forget with which key a tenant's digests are made."""

@@ -45,18 +45,16 @@ class TenantKeys:
     def over(cls, database: Database, provider: KeyProvider, keys: RecordKeys) -> "TenantKeys":
         """Return what ``keys`` ask from now on for the key of a tenant."""
         made = cls(database, provider, keys)
-        keys.follow(made.ready)
+        keys.follow(made.read, made.memory.peek)
         return made
 
-    async def ready(self, tenant: str) -> None:
-        """Have the key of a tenant's digests in memory, or raise StoreUnavailableError.
+    async def read(self, tenant: str) -> None:
+        """Read with which key a tenant's digests are made, or raise StoreUnavailableError.
 
         A tenant that is erased gets a random one that nobody keeps: what is still said of it names nobody.
         """
         if self.memory.peek(tenant) is not None:
-            if self._keys.admitted(tenant):
-                return
-            self.memory.forget(tenant)
+            self.memory.forget(tenant)  # the key itself was dropped
         await self.memory.get(tenant, self._load)
 
     async def add(self, tx: Transaction, tenant: Tenant, moment: datetime) -> None:

@@ -118,6 +118,7 @@ class InvokeService:
 
         The audit event has ``action`` and, in its details, ``about``.
         """
+        await self.audit.keys.ready(caller.tenant)
         call = MiddlewareCall(self.audit, caller, request, action, about=about or {})
         outcome, observed = "failed", None
         try:

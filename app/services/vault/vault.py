@@ -236,15 +236,15 @@ class VaultService:
         self, caller: Caller, scope: str, expires: datetime | None, request: RequestInfo | None = None
     ) -> StoredScope:
         """Set when a scope ends (None: never); a past time ends it at once."""
-        event = self.audit.new_event(
-            caller,
-            "vault.set_expiry",
-            OUTCOME_OK,
-            request,
-            scope_ref=self.audit.scope_ref(caller.tenant, scope),
-        )
         async with self.audit.refusals(caller, "vault.set_expiry", request):
             caller.require(Role.OPERATOR, Role.ERASER)
+            event = self.audit.new_event(
+                caller,
+                "vault.set_expiry",
+                OUTCOME_OK,
+                request,
+                scope_ref=self.audit.scope_ref(caller.tenant, scope),
+            )
             check_scope(scope)
             if expires is not None and expires.tzinfo is None:
                 raise InvalidArgumentsError("A time needs a time zone.", details={"pointer": "/expires"})
