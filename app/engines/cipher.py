@@ -22,8 +22,7 @@ from cryptography.hazmat.primitives.keywrap import InvalidUnwrap, aes_key_unwrap
 from app.core.content.handles import Handle
 from app.core.errors import StoreUnavailableError
 
-KEY_BYTES = 32
-LOOKUP_BYTES = 16
+KEY_BYTES, LOOKUP_BYTES = 32, 16
 CANARY = b"sluice key canary, version 1 ..."
 """What each key version wraps once, so that a start with a wrong key is refused (AES-KW wants whole blocks)."""
 
@@ -32,7 +31,7 @@ _LEAST_DISTINCT = 12
 _TAG_BITS, _TAG_ALPHABET = 20, "abcdefghijklmnopqrstuvwxyz234567"
 _OWNER_ONLY = 0o077
 _CACHED_KEYS, _CACHED_S, _ADMITTED = 4096, 300.0, 16_384
-_DIGEST, _BLIND = "sluice audit digest", "sluice blind index"
+_OWN = _DIGEST, _BLIND, _KEPT = "sluice audit digest", "sluice blind index", "sluice kept content"
 
 
 class KeyRingError(RuntimeError):
@@ -331,7 +330,7 @@ class RecordKeys:
     def drop(self, tenant: str) -> None:
         """Forget with which key a tenant's digests are made."""
         self._roots.pop(tenant, None)
-        for purpose in (_DIGEST, _BLIND):
+        for purpose in _OWN:
             self._derived.pop((tenant, purpose), None)
             self._keyed.pop((tenant, purpose), None)
 
@@ -347,20 +346,24 @@ class RecordKeys:
         """Return the authentication code of one record."""
         return self._code(tenant, "sluice audit mac", data).digest()
 
-    def seal(self, tenant: str, name: bytes, data: bytes) -> bytes:
-        """Encrypt content that a policy requires to keep; ``name`` is its kind."""
+    def seal(self, tenant: str, name: bytes, data: bytes, *, own: bool = False) -> bytes:
+        """Encrypt what is to be kept; ``name`` is its kind. ``own``: under the tenant's own key, where it has one."""
         nonce = os.urandom(_NONCE_BYTES)
-        aead = AESGCM(self._key(tenant, "sluice audit content"))
+        aead = AESGCM(self._sealing_key(tenant, own=own))
         return _FORMAT + nonce + aead.encrypt(nonce, data, _framed(tenant.encode(), name))
 
-    def open(self, tenant: str, name: bytes, sealed: bytes) -> bytes:
+    def open(self, tenant: str, name: bytes, sealed: bytes, *, own: bool = False) -> bytes:
         """Return the content that ``seal`` encrypted; raises ``SealBrokenError``."""
         nonce, body = sealed[1 : 1 + _NONCE_BYTES], sealed[1 + _NONCE_BYTES :]
-        aead = AESGCM(self._key(tenant, "sluice audit content"))
+        aead = AESGCM(self._sealing_key(tenant, own=own))
         try:
             return aead.decrypt(nonce, body, _framed(tenant.encode(), name))
         except (InvalidTag, ValueError):
             raise SealBrokenError("The kept content does not belong to this record.") from None
+
+    def _sealing_key(self, tenant: str, *, own: bool) -> bytes:
+        own = own and self._roots.get(tenant, b"") != self._root and self._strict
+        return self._key(tenant, _KEPT if own else "sluice audit content")
 
     def _code(self, tenant: str, purpose: str, data: bytes) -> hmac.HMAC:
         """Return the code of ``data``; a copy of what has taken the key in saves half of the work."""
@@ -374,7 +377,7 @@ class RecordKeys:
     def _key(self, tenant: str, purpose: str) -> bytes:
         key = self._derived.get((tenant, purpose))
         if key is None:
-            own = self._strict and purpose in (_DIGEST, _BLIND)
+            own = self._strict and purpose in _OWN
             root = self._roots.get(tenant) if own else self._root
             if root is None:
                 raise StoreUnavailableError(

@@ -4,9 +4,12 @@ Whoever guesses has the database and the key ring, and works as docs/audit.md sa
 """
 
 import hmac
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 import httpx2
 import pytest
@@ -18,6 +21,8 @@ from sqlalchemy import text
 from app.cli.audit import _show_verification
 from app.cli.host import caller_for
 from app.core.access import SYSTEM_TENANT, Role
+from app.core.errors import InternalError
+from app.engines.cipher import RecordKeys, SealBrokenError
 from app.services.access.access import HOST
 from app.services.audit.audit import AuditQuery
 from app.services.audit.log_access import AuditLogService
@@ -74,6 +79,18 @@ class Doors:
         counts: dict[str, int] = (await self.rest("POST", "/subjects/search", body, tenant=tenant))["counts"]
         return sum(counts.values())
 
+    async def keep(self, tenant: str) -> UUID:
+        """Let an event keep content, and return its id."""
+        await self.rest("PUT", "/policies?expected_version=0", {"audit_content": True}, tenant=tenant)
+        await self.rest("POST", "/middleware/audit_logging/invoke", {"context": CONTEXT}, tenant=tenant)
+        [kept] = [event for event in await self.events(tenant) if event.sealed is not None]
+        opened: UUID = kept.id
+        return opened
+
+    async def opened(self, tenant: str, event: UUID) -> bytes:
+        content: bytes = await self.services.audit.kept_content(caller_for(tenant), event, "Request 2026-114")
+        return content
+
     async def erase(self, tenant: str) -> None:
         await self.rest("PATCH", f"/tenants/{tenant}", {"disabled": True})
         await self.rest("DELETE", f"/tenants/{tenant}")
@@ -100,39 +117,30 @@ class Doors:
         return {bytes(blind).hex() for blind in rows}
 
 
-class Opened:
-    """The service on a database, with both tenants and a key of all roles in each."""
-
-    def __init__(self, database_url: str) -> None:
-        self._service = service(database_url)
-        self._database = Database(database_url, patience=PATIENT)
-
-    async def __aenter__(self) -> Doors:
-        url, app = await self._service.__aenter__()
-        doors = Doors(url, app.state.services, self._database, {})
+@asynccontextmanager
+async def serving(database_url: str) -> AsyncIterator[Doors]:
+    """Serve a database that has both tenants, with a key of all roles in each."""
+    async with service(database_url) as (url, app), Database(database_url, patience=PATIENT) as database:
+        doors = Doors(url, app.state.services, database, {})
         await doors.rest("POST", "/tenants", {"name": NEW})
         await as_owner(
-            self._database,
+            database,
             "INSERT INTO tenant (id, created, created_by) VALUES (:id, :at, 'host')",
             id=OLD,
-            at=datetime.now(UTC) if not self._database.embedded else "2026-11-01 00:00:00.000000",
+            at="2026-11-01 00:00:00.000000" if database.embedded else datetime.now(UTC),
         )
         for tenant in (NEW, OLD):
             made = await doors.services.access.create_key(
                 HOST, list(Role), tenant=tenant, override_unions=True
             )
             doors.keys[tenant] = str(made.key)
-        return doors
-
-    async def __aexit__(self, *error: object) -> None:
-        await self._database.close()
-        await self._service.__aexit__(*error)
+        yield doors
 
 
 async def test_an_erased_tenants_digests_confirm_no_guess_and_the_log_holds(
     own_database_url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async with Opened(own_database_url) as doors:
+    async with serving(own_database_url) as doors:
         for tenant in (NEW, OLD):
             await doors.call_everywhere(tenant)
             for asked in ({"scope": SCOPE}, {"user": USER}):
@@ -171,3 +179,22 @@ async def test_an_erased_tenants_digests_confirm_no_guess_and_the_log_holds(
         shown = "".join(capsys.readouterr())
         assert words in shown
         assert OLD not in shown
+
+
+async def test_kept_content_of_an_erased_tenant_is_opened_by_nobody(own_database_url: str) -> None:
+    async with serving(own_database_url) as doors:
+        kept = {tenant: await doors.keep(tenant) for tenant in (NEW, OLD)}
+        for tenant, event in kept.items():
+            assert SECRET.encode() in await doors.opened(tenant, event)
+        shared = RecordKeys(doors.services.audit.keys._root)
+        opens = {}
+        for tenant, event in kept.items():
+            await doors.erase(tenant)
+            [stored] = [each for each in await doors.events(tenant) if each.id == event]
+            try:
+                opens[tenant] = SECRET.encode() in shared.open(tenant, b"content", stored.sealed)
+            except SealBrokenError:
+                opens[tenant] = False
+        assert opens == {NEW: False, OLD: True}
+        with pytest.raises(InternalError, match="or its tenant is erased"):
+            await doors.opened(NEW, kept[NEW])

@@ -150,7 +150,7 @@ class AuditService:
 
     async def seal(self, tenant: str, content: bytes) -> bytes:
         """Return ``content`` as ciphertext for an event's ``sealed``, if a policy requires to keep it."""
-        return await off_loop(len(content), self.keys.seal, tenant, _CONTENT, content)
+        return await off_loop(len(content), partial(self.keys.seal, own=True), tenant, _CONTENT, content)
 
     async def record(self, *events: AuditEvent) -> None:
         """Store ``events`` and return when they are durable; concurrent calls share a commit."""
@@ -290,13 +290,16 @@ class AuditService:
         sealed = stored.event.sealed
         content: bytes | None
         try:
-            content = await off_loop(len(sealed), self.keys.open, caller.tenant, _CONTENT, sealed)
+            content = await off_loop(
+                len(sealed), partial(self.keys.open, own=True), caller.tenant, _CONTENT, sealed
+            )
         except SealBrokenError:
             content = None
         # The event's MAC shows whether the content was moved here from another event of the tenant.
         if content is None or not hmac.compare_digest(expected_mac(self.keys, stored), stored.mac):
             error = InternalError(
-                "The kept content is not the content that this event was recorded with.", details=details
+                "The kept content is not the content that this event was recorded with, or its tenant is erased.",
+                details=details,
             )
             failed = self.new_event(
                 caller, _OPEN, OUTCOME_FAILED, request, details=details, error_code=error.code
