@@ -179,6 +179,7 @@ async def _alone(services: Services, trips: list[int]) -> list[int]:
 
 
 async def record_event(services: Services, caller: Caller, _scope: str) -> object:
+    services.audit.keys.admit(caller.tenant, None)
     return await services.audit.record(event_of(services, caller, 0))
 
 
@@ -198,6 +199,7 @@ async def write_value(services: Services, caller: Caller, scope: str, value: str
     def events(receipt: VaultReceipt) -> list[AuditEvent]:
         return [event_of(services, caller, len(receipt.handles))]
 
+    services.audit.keys.admit(caller.tenant, None)  # a tenant without a row has no key of its own
     write = VaultWrite(scope, [("EMAIL", Original(value))], VaultOptions(), events)
     return await services.vault.commit(caller, write)
 

@@ -83,6 +83,7 @@ async def _measured(url: str, sizes: Sizes, folder: Path) -> list[tuple[object, 
 async def fill_scopes(services: Services, first: int, end: int) -> None:
     """Store a value of its own in each scope from ``first`` to ``end``."""
     keys = services.audit.keys
+    await keys.ready(CALLER.tenant)
     for start in range(first, end, _CHUNK):
         wants = []
         for number in range(start, min(start + _CHUNK, end)):
