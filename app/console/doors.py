@@ -5,7 +5,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from app.console.assets import ASSETS_PATH, send_asset
-from app.console.pages import page
+from app.console.rendering import page
 from app.console.visits import HOME, console_services, failed, new_pages, see
 from app.core.errors import NotFoundError
 

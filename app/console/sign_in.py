@@ -7,7 +7,7 @@ from typing import Annotated, Final
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from app.console.pages import page
+from app.console.rendering import page
 from app.console.visits import (
     SESSION_COOKIE,
     SIGN_IN,

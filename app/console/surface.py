@@ -4,8 +4,9 @@ from typing import Final
 
 from fastapi import APIRouter
 
-from app.console import access, audit, doors, overview, playground, servers, sign_in, subjects
-from app.console.pages import refusal_page
+from app.console import doors, sign_in
+from app.console.pages import access, audit, overview, playground, servers, subjects
+from app.console.rendering import refusal_page
 from app.console.visits import SIGN_IN, session_of
 from app.edge.surfaces import ForeignSurface
 

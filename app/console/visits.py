@@ -16,7 +16,7 @@ from fastapi.routing import APIRoute
 from starlette.requests import cookie_parser
 from starlette.responses import RedirectResponse, Response
 
-from app.console.pages import error_page, page
+from app.console.rendering import error_page, page
 from app.console.services import ConsoleServices
 from app.core.access import Caller, Role
 from app.core.errors import (

@@ -311,7 +311,7 @@ async def test_files_are_kept_for_as_long_as_they_stay_the_same(console: Console
             assert file.headers["content-encoding"] == "gzip"
         stale = await browser.http.get("/console/assets/0000/console.css", headers={"accept-encoding": ""})
         assert (stale.headers["cache-control"], "content-encoding" in stale.headers) == ("no-store", False)
-        for missing in ("/console/assets/0/../../pages.py", "/console/assets/0/pages.py"):
+        for missing in ("/console/assets/0/../../rendering.py", "/console/assets/0/rendering.py"):
             assert (await browser.http.get(missing)).status_code == 404
 
 

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from app.console.charts import StackedBars
 from app.console.clients import setups
-from app.console.servers import described
+from app.console.pages.servers import described
 from app.console.visits import Visit, VisitDep, new_pages
 from app.core.access import Role
 from app.core.audit import AuditEvent

@@ -1,0 +1,1 @@
+"""The pages, one module each: routes, and what their templates are given."""
