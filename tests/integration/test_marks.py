@@ -3,10 +3,12 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
-from sqlalchemy import delete, update
+from sqlalchemy import delete, func, select, update
 
 from app.core.content.handles import Handle
 from app.core.errors import StoreUnavailableError
@@ -14,7 +16,9 @@ from app.services.vault.mark import DatabaseBehindError, MarkKeeper
 from app.store.database import Database
 from app.store.tables import installation
 from app.store.vault.mark_files import MarkFolder, MarkUnreadableError
-from app.store.vault.mark_positions import advance_position
+from app.store.vault.mark_positions import advance_position, find_step
+from app.store.vault.tables import erasure
+from app.store.vault.vault import add_erasure
 from tests.factories import PATIENT, caller_of, open_vault
 
 
@@ -124,6 +128,52 @@ async def test_a_database_that_goes_back_while_nothing_is_written_is_shut(
             await keeper.look()
             with pytest.raises(StoreUnavailableError, match="restored from a backup or exchanged"):
                 await database.ping()
+
+
+async def test_each_receipt_of_an_erasure_is_counted_once_by_whichever_replica_steps(
+    own_database_url: str, tmp_path: Path
+) -> None:
+    async with (
+        Database(own_database_url, patience=PATIENT) as database,
+        Database(own_database_url, patience=PATIENT) as other,
+    ):
+        folder = MarkFolder(tmp_path, shared=False)
+        keepers = [MarkKeeper(each, folder, each.address) for each in (database, other)]
+
+        async def erase(count: int) -> None:
+            async with database.system_transaction() as tx:
+                for _ in range(count):
+                    await add_erasure(tx, "acme", uuid4(), "scope", datetime.now(UTC), "k", "talk", {})
+
+        async def counted() -> int:
+            positions = [(await keeper.standing()).position for keeper in keepers]
+            (count,) = {position.erasures for position in positions if position is not None}
+            return count
+
+        async def uncounted() -> int:
+            async with database.system_transaction(write=False) as tx:
+                query = select(func.count()).select_from(erasure).where(~erasure.c.counted)
+                return (await tx.execute(query)).scalar_one()
+
+        await erase(2)
+        await keepers[0].step()
+        assert (await counted(), await uncounted()) == (2, 0)
+        await erase(3)
+        assert (await counted(), await uncounted()) == (5, 3)
+        await asyncio.gather(*(keeper.step() for keeper in keepers))
+        assert (await counted(), await uncounted()) == (5, 0)
+        await erase(1)
+        # The previous release counts all of them itself, and writes no sum.
+        async with other.system_transaction() as tx:
+            line, step = await find_step(tx) or ("", 0)
+            value = {"line": line, "step": step + 1}
+            await tx.execute(update(installation).where(installation.c.name == "mark").values(value=value))
+        assert await counted() == 6
+        await keepers[1].step()
+        assert (await counted(), await uncounted()) == (6, 0)
+        mark = (await keepers[0].standing()).mark
+        assert mark is not None
+        assert mark.erasures == 6
 
 
 async def test_what_a_process_wrote_last_is_in_the_mark_when_it_has_ended(keepers: list[MarkKeeper]) -> None:

@@ -1,6 +1,18 @@
 """Tables of the vault beside scopes and entries: keys, erasures, and what the gateway keeps of a conversation."""
 
-from sqlalchemy import BigInteger, Column, Index, LargeBinary, PrimaryKeyConstraint, Table, Text, Uuid, text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Index,
+    LargeBinary,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    Uuid,
+    false,
+    text,
+)
 
 from app.store.tables import Document, Instant, metadata
 
@@ -42,6 +54,7 @@ gateway_signed = Table(
     PrimaryKeyConstraint("tenant", "scope", "lookup"),
 )
 
+# Receipts. ``counted``: the mark of the database has the receipt in its sum.
 erasure = Table(
     "erasure",
     metadata,
@@ -52,7 +65,14 @@ erasure = Table(
     _text("actor"),
     Column("scope", Text, nullable=True),
     Column("counts", Document, nullable=False),
+    Column("counted", Boolean, nullable=False, server_default=false()),
     PrimaryKeyConstraint("tenant", "id"),
+    Index(
+        "ix_erasure_uncounted",
+        "id",
+        postgresql_where=text("NOT counted"),
+        sqlite_where=text("counted = 0"),
+    ),
 )
 
 # Erasures in steps. ``plan`` has keyed digests or names of scopes, never a value, and is empty at the end.
