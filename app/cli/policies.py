@@ -12,7 +12,7 @@ from app.cli.terminal import fail, note, show_json, show_table
 if TYPE_CHECKING:
     from app.core.access import Caller
     from app.core.contracts.policy import Policy
-    from app.core.contracts.policy_widening import Widening
+    from app.core.contracts.widening.policies import Widening
     from app.services.access.policies import PolicyService
 
 T = TypeVar("T")
@@ -68,7 +68,7 @@ def put(
 @commands.command(epilog="Example:\n\n\b\n  sluice policies diff policy.json --tenant acme")
 def diff(file: File, tenant: Tenant = "default", *, json: Json = False) -> None:
     """Show what storing a file would change, and what that would allow; nothing is changed."""
-    from app.core.contracts.policy_widening import widenings
+    from app.core.contracts.widening.policies import widenings
 
     policy = _read(file)
     current = _in_tenant(tenant, lambda policies, caller: policies.current(caller))

@@ -12,7 +12,7 @@ from app.core.audit import OUTCOME_OK
 from app.core.contracts.middleware import REMOTE_SEPARATOR
 from app.core.contracts.policy import Policy
 from app.core.contracts.policy_steps import Step
-from app.core.contracts.policy_widening import Widening, widenings
+from app.core.contracts.widening.policies import Widening, widenings
 from app.core.contracts.registry import Registry
 from app.core.errors import (
     ConflictError,

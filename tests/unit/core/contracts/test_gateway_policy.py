@@ -9,7 +9,7 @@ from app.core.contracts.gateway_pipelines import flattened, joined
 from app.core.contracts.gateway_policy import GatewayPipeline, GatewayPolicy, types_match
 from app.core.contracts.pipelines import Pipeline, PipelineStep
 from app.core.contracts.policy import Policy
-from app.core.contracts.policy_widening import widenings
+from app.core.contracts.widening.policies import widenings
 from app.core.errors import BlockedByPolicyError
 
 ROUTES = [

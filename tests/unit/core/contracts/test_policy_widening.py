@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from app.core.contracts.policy import Policy
 from app.core.contracts.policy_members import members
-from app.core.contracts.policy_widening import RULES, widenings
+from app.core.contracts.widening.policies import RULES, widenings
 
 REDACTS = {"name": "pii_redaction"}
 HOOK: dict[str, Any] = {"servers": ["crm"], "results": [REDACTS]}

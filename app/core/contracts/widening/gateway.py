@@ -1,4 +1,4 @@
-"""How a change of what a policy says of the gateway widens rights; see ``policy_widening``."""
+"""How a change of what a policy says of the gateway widens rights; see ``policies``."""
 
 from collections.abc import Iterator, Sequence
 

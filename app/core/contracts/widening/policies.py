@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from app.core.contracts.gateway_widening import gateway_widenings
+from app.core.contracts.widening.gateway import gateway_widenings
 from app.core.contracts.policy import Grant, Limits, Policy, ToolHook
 from app.core.contracts.policy_steps import Step
 from app.core.globs import Glob

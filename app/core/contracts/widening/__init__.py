@@ -1,0 +1,1 @@
+"""Which rights a change of a policy widens."""
