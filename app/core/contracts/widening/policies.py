@@ -8,9 +8,11 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from app.core.contracts.widening.gateway import gateway_widenings
+from app.core.contracts.gateway_policy import GatewayPipeline
 from app.core.contracts.policy import Grant, Limits, Policy, ToolHook
 from app.core.contracts.policy_steps import Step
+from app.core.contracts.widening.arguments import CHECKS, UNSET, hides_as_much
+from app.core.contracts.widening.gateway import gateway_widenings
 from app.core.globs import Glob
 
 PROTECTS: Final = frozenset(
@@ -24,6 +26,7 @@ PROTECTS: Final = frozenset(
     }
 )
 """Steps that give back nothing that another step took away; another one, such as a pipeline, may restore."""
+_HARMLESS: Final = frozenset({"audit_logging", "timestamp_injector"})
 LONG_TTL_S: Final = 30 * 24 * 3600
 """What an installation keeps scopes for unless its settings say otherwise."""
 
@@ -54,15 +57,31 @@ def _allowed(before: Policy, after: Policy) -> Iterator[Widening]:
 
 
 def _defaults(before: Policy, after: Policy) -> Iterator[Widening]:
-    """Callers override defaults, so no right hangs on them; but nobody overrides those of a passage."""
+    """Callers override defaults, so no right hangs on them; but nobody does in passages and in the gateway."""
     in_passages = {step.name for hook in before.passages for step in hook.results}
-    for pointer, reason in _loosened("default_arguments", before.default_arguments, after.default_arguments):
-        if pointer.split("/")[2].replace("~1", "/").replace("~0", "~") in in_passages:
-            yield Widening(pointer, f"{reason}, which a passage uses")
+    entries = [*before.gateway.pipelines, GatewayPipeline()]
+    in_gateway = {step.name for entry in entries for step in [*entry.outbound, *entry.inbound]}
+    for name, argument, old, new in _differences(before.default_arguments, after.default_arguments):
+        users = [
+            user for user, names in (("a passage", in_passages), ("the gateway", in_gateway)) if name in names
+        ]
+        fixed = (policy.fixed_arguments.get(name, {}) for policy in (before, after))
+        if users and not all(argument in each for each in fixed) and _may_show_more(name, argument, old, new):
+            pointer = f"/default_arguments/{_escaped(name)}/{_escaped(argument)}"
+            yield Widening(pointer, f"{_changed(old, new)}, which {users[0]} uses")
 
 
 def _fixed(before: Policy, after: Policy) -> Iterator[Widening]:
-    yield from _loosened("fixed_arguments", before.fixed_arguments, after.fixed_arguments)
+    """Compare what is set anew with the default that callers had; what is set no more, they choose."""
+    for name, argument, old, new in _differences(before.fixed_arguments, after.fixed_arguments):
+        if old is UNSET:
+            usual = before.default_arguments.get(name, {}).get(argument, UNSET)
+            widens = name in CHECKS and _may_show_more(name, argument, usual, new)
+        else:
+            widens = new is UNSET or _may_show_more(name, argument, old, new)
+        if widens:
+            pointer = f"/fixed_arguments/{_escaped(name)}/{_escaped(argument)}"
+            yield Widening(pointer, _changed(old, new))
 
 
 def _timeouts(before: Policy, after: Policy) -> Iterator[Widening]:
@@ -311,17 +330,26 @@ def _within(inner: Collection[str] | None, outer: Collection[str] | None) -> boo
     return outer is None or (inner is not None and set(inner) <= set(outer))
 
 
-def _loosened(
-    part: str, before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]]
-) -> Iterator[Widening]:
-    for middleware, arguments in before.items():
-        for name, value in arguments.items():
-            pointer = f"/{part}/{_escaped(middleware)}/{_escaped(name)}"
-            left = after.get(middleware, {})
-            if name not in left:
-                yield Widening(pointer, "an argument removed")
-            elif not _same(left[name], value):
-                yield Widening(pointer, "an argument with another value")
+def _differences(
+    before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]]
+) -> Iterator[tuple[str, str, Any, Any]]:
+    """Yield middleware, argument and its two values where they differ; UNSET where there is none."""
+    for name in {**before, **after}:
+        old, new = before.get(name, {}), after.get(name, {})
+        for argument in {**old, **new}:
+            values = old.get(argument, UNSET), new.get(argument, UNSET)
+            if UNSET in values or not _same(*values):
+                yield name, argument, *values
+
+
+def _may_show_more(middleware: str, argument: str, before: Any, after: Any) -> bool:
+    return middleware not in _HARMLESS and not hides_as_much(middleware, argument, before, after)
+
+
+def _changed(before: Any, after: Any) -> str:
+    if after is UNSET:
+        return "an argument removed"
+    return "an argument that may hide less" if before is UNSET else "an argument with another value"
 
 
 def _looser(order: tuple[str, ...], before: str, after: str) -> bool:

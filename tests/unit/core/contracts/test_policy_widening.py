@@ -218,3 +218,75 @@ def test_every_member_is_described_for_the_page_that_lists_them() -> None:
     assert [name for name, entry in listed.items() if not entry.meaning] == []
     assert listed["custody.delay_h"].takes == "whole number, at least 1, at most 168"
     assert listed["passages[].results[].name"].default is ...
+
+
+PII = "pii_redaction"
+
+
+@pytest.mark.parametrize("part", ["default_arguments", "fixed_arguments"])
+@pytest.mark.parametrize(
+    ("argument", "narrow", "wide"),
+    [
+        ("aggressiveness", "strict", "standard"),
+        ("names", "accurate", "fast"),
+        ("exclude", ["Email"], ["email", "phone"]),
+        ("allow_list", [], ["Jane"]),
+        ("deny_list", ["Nimbus", "x"], ["x"]),
+        ("entities", None, ["person"]),
+        ("entities", ["person", "email"], ["PERSON"]),
+        ("mode", "handle", "report"),
+        ("mode", "block", "handle"),
+        ("numbers", "block", "string"),
+        ("uris", "change", "report"),
+        ("unscanned", "block", "report"),
+        ("return_mapping", False, True),
+    ],
+)
+def test_arguments_of_a_redaction_widen_where_they_hide_less(
+    part: str, argument: str, narrow: Any, wide: Any
+) -> None:
+    """Nobody can override them in the gateway, which redacts wherever the policy says nothing else."""
+    before, after = ({part: {PII: {argument: value}}} for value in (narrow, wide))
+    pointer = f"/{part}/{PII}/{argument}"
+    assert pointers(before, after) == [pointer]
+    assert pointers(after, before) == []
+
+
+@pytest.mark.parametrize("part", ["default_arguments", "fixed_arguments"])
+@pytest.mark.parametrize(
+    ("argument", "value", "widens"),
+    [
+        ("exclude", ["email"], True),
+        ("entities", ["person"], True),
+        ("mode", "report", True),
+        ("mode", {"EMAIL": "report"}, True),
+        ("uris", "report", True),
+        ("language", "de", True),
+        ("invented_later", 7, True),
+        ("aggressiveness", "strict", False),
+        ("deny_list", ["Nimbus"], False),
+        ("mode", "block", False),
+        ("entropy", True, False),
+    ],
+)
+def test_a_value_set_for_all_callers_is_compared_with_what_they_had(
+    part: str, argument: str, value: Any, widens: bool
+) -> None:
+    expected = [f"/{part}/{PII}/{argument}"] if widens else []
+    assert pointers({}, {part: {PII: {argument: value}}}) == expected
+
+
+def test_a_default_that_a_fixed_value_overrides_changes_nothing() -> None:
+    fixed = {"fixed_arguments": {PII: {"exclude": []}}}
+    assert pointers(fixed, {**fixed, "default_arguments": {PII: {"exclude": ["email"]}}}) == []
+
+
+def test_arguments_of_other_checks_are_told_and_those_of_harmless_steps_are_not() -> None:
+    gateway = {"gateway": {"pipelines": [{"outbound": [{"name": "content_moderation"}]}]}}
+    moderation = {"content_moderation": {"threshold": 0.9}}
+    assert pointers(gateway, {**gateway, "default_arguments": moderation}) == [
+        "/default_arguments/content_moderation/threshold"
+    ]
+    assert pointers({}, {"fixed_arguments": moderation}) == ["/fixed_arguments/content_moderation/threshold"]
+    assert pointers({}, {"default_arguments": moderation}) == []
+    assert pointers({}, {"fixed_arguments": {"timestamp_injector": {"zone": "UTC"}}}) == []
