@@ -69,25 +69,24 @@ def put(
 def diff(file: File, tenant: Tenant = "default", *, json: Json = False) -> None:
     """Show what storing a file would change, and what that would allow; nothing is changed."""
     from app.core.contracts.widening.policies import widenings
+    from app.services.access.policy_documents import differences
 
     policy = _read(file)
     current = _in_tenant(tenant, lambda policies, caller: policies.current(caller))
-    before, after = _flat(current.policy), _flat(policy)
-    paths = [path for path in {**before, **after} if before.get(path) != after.get(path)]
+    changes = differences(current.policy, policy)
     widened = widenings(current.policy, policy)
     if json:
-        changes = [{"pointer": path, "before": before.get(path), "after": after.get(path)} for path in paths]
         show_json(
             {
                 "version": current.version,
-                "changes": changes,
+                "changes": [change._asdict() for change in changes],
                 "widened": [entry._asdict() for entry in widened],
             }
         )
-    elif not paths:
+    elif not changes:
         print(f"Nothing would change: version {current.version} is the same.")
     else:
-        rows = [(path, _spelled(before.get(path)), _spelled(after.get(path))) for path in paths]
+        rows = [(change.pointer, _spelled(change.before), _spelled(change.after)) for change in changes]
         show_table(("MEMBER", "NOW", "IN THE FILE"), rows)
         _tell(widened)
 
@@ -135,17 +134,6 @@ def _read(file: Path) -> "Policy":
 
     body = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
     return policy_of(read_document(body, "json" if file.suffix == ".json" else "yaml"))
-
-
-def _flat(policy: "Policy") -> dict[str, Any]:
-    """Return the values of a policy by pointer, two levels deep, which is where people think of them."""
-    flat: dict[str, Any] = {}
-    for name, value in policy.model_dump(mode="json").items():
-        if isinstance(value, dict):
-            flat |= {f"/{name}/{part}": inner for part, inner in value.items()}
-        else:
-            flat[f"/{name}"] = value
-    return flat
 
 
 def _at(document: Any, path: str) -> Any:

@@ -148,3 +148,135 @@ async def test_the_gateways_part_is_stored_patched_and_its_steps_are_checked(res
         )
         assert refused.status_code == 422, refused.text
         assert refused.json()["pointer"].startswith(pointer)
+
+
+LOOSER = {"default_arguments": {"pii_redaction": {"exclude": ["email"]}}}
+MAIL = {"context": [{"type": "text", "text": "Mail jane.smith@example.com or call."}]}
+
+
+async def preview(rest: Rest, body: Any, status: int = 200, role: str = "operator") -> Any:
+    answer = await rest.call("POST", f"{PATH}/preview", body, roles=[role])
+    assert answer.status_code == status, answer.text
+    return answer.json()
+
+
+async def test_a_preview_says_what_a_change_would_do_to_a_sample_and_changes_nothing(rest: Rest) -> None:
+    shown = await preview(rest, {"patch": LOOSER, "sample": MAIL})
+    assert shown["version"] == 0
+    assert shown["changes"] == [
+        {
+            "pointer": "/default_arguments/pii_redaction",
+            "before": None,
+            "after": {"exclude": ["email"]},
+        }
+    ]
+    assert [each["pointer"] for each in shown["widened"]] == ["/default_arguments/pii_redaction/exclude"]
+    now, then = shown["now"], shown["then"]
+    assert (now["findings"], then["findings"]) == ({"EMAIL": 1}, {})
+    assert now["content"][0]["text"] == "Mail [EMAIL_1] or call."
+    assert then["content"] == MAIL["context"]
+    assert now["steps"] == ["pii_redaction", "secret_redaction"]
+    assert (await rest.call("GET", PATH, roles=["operator"])).json()["version"] == 0
+    events = await rest.call("GET", "/api/v1/audit/events?action=policy.preview", roles=["auditor"])
+    (event,) = events.json()["items"]
+    assert event["details"] == {"version": 0, "door": "gateway", "now": 1, "then": 0}
+    scopes = await rest.call("GET", "/api/v1/vault/scopes", roles=["operator", "restorer"])
+    assert "preview-" not in scopes.text
+    assert "jane" not in events.text
+
+
+@pytest.mark.parametrize(
+    ("policy", "sample", "now", "then"),
+    [
+        ({"gateway": {"mode": "observe"}}, {}, "[EMAIL_1]", "The gateway only observes"),
+        (
+            {"gateway": {"routes": [{"when": {"types": ["contact"]}, "refuse": True}]}},
+            {},
+            "[EMAIL_1]",
+            "A route of the policy refuses it.",
+        ),
+        (
+            {"gateway": {"routes": [{"when": {"types": ["contact"]}, "provider": "local"}]}},
+            {},
+            "[EMAIL_1]",
+            "A route leads to the provider local.",
+        ),
+        (
+            {"gateway": {"pipelines": [{"models": ["safe-*"], "outbound": []}]}},
+            {"model": "safe-7"},
+            "[EMAIL_1]",
+            "jane.smith@example.com",
+        ),
+        (
+            {"gateway": {"pipelines": [{"models": ["safe-*"], "outbound": []}]}},
+            {"model": "other"},
+            "[EMAIL_1]",
+            "[EMAIL_1]",
+        ),
+        ({"allowed_middlewares": []}, {"door": "call"}, "[EMAIL_1]", "does not allow this middleware"),
+        (
+            {"fixed_arguments": {"pii_redaction": {"mode": "block"}}},
+            {"door": "call"},
+            "[EMAIL_1]",
+            "",
+        ),
+        (
+            {"passages": [{"servers": ["crm"], "results": [{"name": "pii_redaction"}]}]},
+            {"door": "tool", "tool": "crm__find", "server": "crm"},
+            "No tool hook looks at",
+            "[EMAIL_1]",
+        ),
+        (
+            {"passages": [{"servers": ["crm"], "results": [{"name": "pii_redaction"}]}]},
+            {"door": "tool", "tool": "web__find", "server": "web"},
+            "No tool hook looks at",
+            "No tool hook looks at",
+        ),
+    ],
+)
+async def test_a_sample_comes_through_each_door(
+    rest: Rest, policy: Any, sample: Any, now: str, then: str
+) -> None:
+    shown = await preview(rest, {"policy": policy, "sample": {**MAIL, **sample}})
+    assert now in str(shown["now"])
+    assert then in str(shown["then"])
+    if then == "":
+        assert shown["then"]["refused"]
+        assert shown["then"]["content"] == []
+
+
+async def test_a_preview_restores_nothing_and_refuses_what_put_refuses(rest: Rest) -> None:
+    redacted = (await rest.invoke("pii_redaction", MAIL["context"], {"scope": "s"})).json()
+    handle = redacted["content"][0]["text"]
+    restoring = {"name": "pii_restoration", "arguments": {"scope": "s"}}
+    policy = {"passages": [{"results": [restoring]}]}
+    sample = {"context": [{"type": "text", "text": handle}], "door": "tool", "tool": "t", "server": "s"}
+    shown = await preview(rest, {"policy": policy, "sample": sample})
+    assert shown["then"]["refused"]
+    assert "jane" not in str(shown)
+    wrong = await preview(rest, {"policy": {"allowed_middlewares": ["nose"]}}, 422)
+    assert wrong["pointer"] == "/allowed_middlewares/0"
+    for body in ({}, {"policy": {}, "patch": {}}, {"patch": {"nose": 1}}):
+        await preview(rest, body, 422)
+    await preview(rest, {"patch": {}}, 403, "invoker")
+    foreign = await rest.call("POST", f"{PATH}/preview?tenant=system", {"patch": {}}, roles=["operator"])
+    assert foreign.status_code == 404
+
+
+async def test_two_versions_are_compared_with_what_the_change_widened(rest: Rest) -> None:
+    for number, policy in enumerate(({"limits": {"burst": 5}}, {"limits": {"burst": 7}}, LOOSER)):
+        await change(rest, "PUT", policy, number)
+
+    async def difference(query: str) -> Any:
+        answer = await rest.call("GET", f"{PATH}/difference{query}", roles=["operator"])
+        return answer.json() if answer.status_code == 200 else answer.status_code
+
+    burst = await difference("?before=1&after=2")
+    assert burst["changes"] == [{"pointer": "/limits/burst", "before": 5, "after": 7}]
+    assert [each["pointer"] for each in burst["widened"]] == ["/limits/burst"]
+    assert (await difference("?before=2&after=1"))["widened"] == []
+    assert await difference("") == await difference("?before=2&after=3")
+    assert [each["pointer"] for each in (await difference("?before=0&after=1"))["changes"]] == [
+        "/limits/burst"
+    ]
+    assert await difference("?before=4&after=1") == 404

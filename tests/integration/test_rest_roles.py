@@ -56,6 +56,8 @@ ALLOWED: dict[str, set[Role] | None] = {
     "PUT /api/v1/policies": OPERATOR,
     "PATCH /api/v1/policies": OPERATOR,
     "GET /api/v1/policies/versions": OPERATOR,
+    "GET /api/v1/policies/difference": OPERATOR,
+    "POST /api/v1/policies/preview": OPERATOR,
     "GET /api/v1/pipelines": OPERATOR,
     "GET /api/v1/pipelines/{name}": OPERATOR,
     "PUT /api/v1/pipelines/{name}": OPERATOR,

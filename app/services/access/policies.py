@@ -12,8 +12,8 @@ from app.core.audit import OUTCOME_OK
 from app.core.contracts.middleware import REMOTE_SEPARATOR
 from app.core.contracts.policy import Policy
 from app.core.contracts.policy_steps import Step
-from app.core.contracts.widening.policies import Widening, widenings
 from app.core.contracts.registry import Registry
+from app.core.contracts.widening.policies import Widening, widenings
 from app.core.errors import (
     ConflictError,
     ForbiddenError,
@@ -114,6 +114,31 @@ class PolicyService:
                 _version(stored) for stored in await list_policies(tx, target, before=before, limit=limit)
             ]
 
+    async def version(
+        self, caller: Caller, number: int, tenant: str | None = None, request: RequestInfo | None = None
+    ) -> PolicyVersion:
+        """Return one stored version, or the default as version 0; raise NotFoundError where there is none."""
+        if number == 0:
+            async with self.audit.refusals(caller, "policy.history", request):
+                self._target(caller, tenant)
+            return PolicyVersion(0, Policy(), None, None)
+        listed = await self.history(caller, tenant, request, before=number + 1, limit=1)
+        if not listed or listed[0].version != number:
+            raise NotFoundError("There is no such version of the policy.")
+        return listed[0]
+
+    async def checked(
+        self, caller: Caller, policy: Policy, tenant: str | None = None, request: RequestInfo | None = None
+    ) -> PolicyVersion:
+        """Return the version that holds, or raise what would refuse ``policy`` as the next one; stores nothing."""
+        async with self.audit.refusals(caller, "policy.preview", request):
+            target = self._target(caller, tenant)
+            async with self.database.transaction(target, write=False) as tx:
+                await _check_exists(tx, target)
+                before = await find_policy(tx, target)
+                await self._check(tx, caller, target, before, policy)
+        return _version(before) if before is not None else PolicyVersion(0, Policy(), None, None)
+
     async def put(
         self,
         caller: Caller,
@@ -198,15 +223,7 @@ class PolicyService:
         policy: Policy,
     ) -> PolicyVersion:
         """Check and add the version after ``before``, with its record."""
-        if policy.identity != _policy(before).identity and not caller.roles.issuperset(_MAKING_CALLERS):
-            raise ForbiddenError(
-                "Rules that make callers need the roles operator and key-custodian, as keys need the latter.",
-                details={"required": [Role.KEY_CUSTODIAN], "pointer": "/identity"},
-            )
-        self._check_arguments_exist(policy)
-        pipelines = {pipeline.name: pipeline for pipeline in await list_pipelines(tx, target, active=True)}
-        self._check_names(policy, pipelines)
-        check_gateway(policy.gateway, pipelines)
+        await self._check(tx, caller, target, before, policy)
         version = before.version + 1 if before is not None else 1
         document = policy.model_dump(mode="json")
         added = StoredPolicy(target, version, document, self.now(), caller.key_id)
@@ -219,6 +236,20 @@ class PolicyService:
         await self.audit.record_with(tx, *self._events(caller, action, target, request, version, details))
         await announce(tx, Changed(POLICY_CHANGED, target))
         return _version(added)._replace(widened=widened)
+
+    async def _check(
+        self, tx: Any, caller: Caller, target: str, before: StoredPolicy | None, policy: Policy
+    ) -> None:
+        """Raise what refuses ``policy`` in the place of ``before``."""
+        if policy.identity != _policy(before).identity and not caller.roles.issuperset(_MAKING_CALLERS):
+            raise ForbiddenError(
+                "Rules that make callers need the roles operator and key-custodian, as keys need the latter.",
+                details={"required": [Role.KEY_CUSTODIAN], "pointer": "/identity"},
+            )
+        self._check_arguments_exist(policy)
+        pipelines = {pipeline.name: pipeline for pipeline in await list_pipelines(tx, target, active=True)}
+        self._check_names(policy, pipelines)
+        check_gateway(policy.gateway, pipelines)
 
     def changed(self, changed: Changed) -> None:
         """Forget what an announced change has made stale."""
