@@ -84,14 +84,14 @@ class Comparison:
         pairs: dict[int, int] = {}
         taken = {place: place for place in self.matched.values()}
         for place, word in enumerate(self.said.words):
-            if place in self.matched or word.lemma in self.source.lemmas or word.text.lower() in NEGATIONS:
+            if place in self.matched or word.lemma in self.source.lemmas or word.low in NEGATIONS:
                 continue
             wanted = (_opposites_of(word.lemma) & self.source.lemmas) - self.said.lemmas
             if not wanted:
                 continue
             here = _around(self.matched, place)
             for other, there in enumerate(self.source.words):
-                if there.lemma not in wanted or other in taken or there.text.lower() in NEGATIONS:
+                if there.lemma not in wanted or other in taken or there.low in NEGATIONS:
                     continue
                 if not here.isdisjoint(_around(taken, other)):
                     pairs[place] = other
@@ -178,7 +178,7 @@ class Comparison:
 
     @staticmethod
     def _has_by(sentence: Sentence, start: int, end: int) -> bool:
-        return any(word.text.lower() == "by" for word in sentence.words[start:end])
+        return any(word.low == "by" for word in sentence.words[start:end])
 
     def _run_of(self, run: tuple[int, int]) -> tuple[int, int] | None:
         places = [self.matched[place] for place in range(*run) if place in self.matched]
@@ -270,7 +270,7 @@ class Comparison:
 
 def _led_by(sentence: Sentence, start: int) -> str:
     """Return the word before a name, but for its article."""
-    words = [word.text.lower() for word in sentence.words[max(0, start - 2) : start]]
+    words = [word.low for word in sentence.words[max(0, start - 2) : start]]
     return next((word for word in reversed(words) if word not in _ARTICLES), "")
 
 
@@ -286,14 +286,14 @@ def _limited(sentence: Sentence, words: dict[str, str]) -> Iterator[tuple[int, s
     """Yield each word that one of ``words`` stands before, without numbers between, and the kind of that."""
     content = set(sentence.content)
     for place, word in enumerate(sentence.words):
-        kind = words.get(word.text.lower())
+        kind = words.get(word.low)
         if kind is None:
             continue
         for at in range(place + 1, min(place + _REACH, len(sentence.words))):
             if (
                 at in content
                 and not sentence.words[at].text[0].isdigit()
-                and sentence.words[at].text.lower() not in words
+                and sentence.words[at].low not in words
             ):
                 yield at, kind
                 break

@@ -13,12 +13,13 @@ from app.engines.grounding.words import sentences_of
 
 MOST: Final = 100
 """Most sentences of an answer that are compared, as many as are judged."""
-_CANDIDATES: Final = 3
+_CANDIDATES: Final = 2
 _LONGEST: Final = 600
 """Characters of a sentence; longer ones are lists or tables, in which nothing is before anything."""
 _WORD: Final = re.compile(r"[^\W_]{3,40}")
 _PLACES: Final = 32
 _NEARLY: Final = 0.15
+_OUTER: Final = " .!?\"'*_\u201c\u201d"
 _SCORE: Final = 0.85
 _MESSAGE: Final = "A sentence of the context says otherwise."
 
@@ -30,15 +31,22 @@ class SourceSentences:
         self._texts = texts
         self._places: list[SourcePlace] = []
         self._index: dict[str, list[int]] = defaultdict(list)
+        self._said: set[str] = set()
         for number, text in enumerate(texts):
             for start, end in sentences_of(text):
                 if end - start > _LONGEST:
                     continue
-                for word in set(_WORD.findall(text[start:end].lower())):
+                low = text[start:end].lower()
+                self._said.add(_bare(low))
+                for word in set(_WORD.findall(low)):
                     if len(self._index[word]) < _PLACES:
                         self._index[word].append(len(self._places))
                 self._places.append(SourcePlace(number, start, end))
         self._read = cache(self._sentence)
+
+    def has(self, text: str) -> bool:
+        """Return whether one of the sentences is ``text``, word for word."""
+        return _bare(text.lower()) in self._said
 
     def nearest(self, text: str) -> list[tuple[SourcePlace, Sentence]]:
         """Return the sentences that share most words with ``text``; rare words count more."""
@@ -59,11 +67,17 @@ def check_contradictions(
 ) -> Iterator[AnswerFinding]:
     """Yield a finding for each sentence that one of the sources contradicts, and none supports."""
     for start, end in sentences[:MOST]:
-        if end - start > _LONGEST:
+        # What repeats a sentence says what that says.
+        if end - start > _LONGEST or sources.has(prose[start:end]):
             continue
         place = _contradicted(Sentence.of(prose, start, end), sources.nearest(prose[start:end]))
         if place is not None:
             yield AnswerFinding("contradiction", start, end, "high", _SCORE, _MESSAGE, place)
+
+
+def _bare(text: str) -> str:
+    """Return ``text`` without the signs around it and with one blank between words."""
+    return " ".join(text.split()).strip(_OUTER)
 
 
 def _contradicted(said: Sentence, near: Sequence[tuple[SourcePlace, Sentence]]) -> SourcePlace | None:

@@ -59,6 +59,9 @@ _LIGHT_WORDS: Final = (
     "currently equally yet even still already actually necessarily completely always entirely both either"
 )
 _LIGHT: Final = frozenset(_LIGHT_WORDS.split())
+SAYING_NOTHING: Final = _LIGHT | NEGATIONS | frozenset(",;:")
+"""Words and signs that no two sentences are compared by."""
+_I: Final = frozenset(("i", "i'", "i\u2019"))
 _ORDINALS: Final = frozenset(("first", "second", "third", "one"))
 _PRONOUN_WORDS: Final = "he she it they his her hers its their him them this these"
 _PRONOUNS: Final = frozenset(_PRONOUN_WORDS.split())
@@ -76,9 +79,10 @@ MAY: Final = "maymonth"
 
 
 class Word(NamedTuple):
-    """A word of a sentence: as it is written, its stem, and its place in the text."""
+    """A word of a sentence: as it is written and in lower case, its lemma, and its place in the text."""
 
     text: str
+    low: str
     lemma: str
     start: int
     end: int
@@ -136,15 +140,13 @@ class Sentence:
         """Read ``text[start:end]``."""
         words: list[Word] = []
         for match in _WORD.finditer(text, start, end):
-            low = match[0].lower().replace("\u2019", "'")
-            if low.endswith("n't") or low == "cannot":
-                head = low[:-3] or low
-                words.append(Word(match[0], lemma_of(head), *match.span()))
-                words.append(Word("n't", "n't", *match.span()))
-            else:
+            raw = match[0]
+            begin, stop = match.span()
+            if raw == "May" and words:
                 # The verb has no capital, but at the beginning of a sentence.
-                low = MAY if match[0] == "May" and words else low.removesuffix("'s")
-                words.append(Word(match[0], lemma_of(low), *match.span()))
+                words.append(Word(raw, "may", lemma_of(MAY), begin, stop))
+            else:
+                words += [Word(*part, begin, stop) for part in _parts_of(raw)]
         return cls(text[start:end], start, tuple(words))
 
     @cached_property
@@ -155,13 +157,7 @@ class Sentence:
     @cached_property
     def content(self) -> tuple[int, ...]:
         """Return the places of the words that state something."""
-        return tuple(
-            place
-            for place, word in enumerate(self.words)
-            if word.text.lower() not in _LIGHT
-            and word.text.lower() not in NEGATIONS
-            and word.text not in ",;:"
-        )
+        return tuple(place for place, word in enumerate(self.words) if word.low not in SAYING_NOTHING)
 
     @cached_property
     def negated(self) -> tuple[int, ...]:
@@ -169,12 +165,12 @@ class Sentence:
         return tuple(
             head
             for place, word in enumerate(self.words)
-            if word.text.lower() in NEGATIONS and (head := self._head(place)) is not None
+            if word.low in NEGATIONS and (head := self._head(place)) is not None
         )
 
     def _head(self, place: int) -> int | None:
         content = set(self.content)
-        if self.words[place].text.lower() == "not" and self._lemma_at(place + 1) in {"onli", "only", "just"}:
+        if self.words[place].low == "not" and self._lemma_at(place + 1) in {"onli", "only", "just"}:
             return None
         for at in range(place + 1, min(place + 7, len(self.words))):
             if at in content:
@@ -186,9 +182,9 @@ class Sentence:
     def clause_of(self, place: int) -> frozenset[int]:
         """Return the places of the words of a word's clause."""
         start, end = place, place
-        while start > 0 and self.words[start - 1].text.lower() not in _BREAKS:
+        while start > 0 and self.words[start - 1].low not in _BREAKS:
             start -= 1
-        while end < len(self.words) and self.words[end].text.lower() not in _BREAKS:
+        while end < len(self.words) and self.words[end].low not in _BREAKS:
             end += 1
         return frozenset(range(start, end))
 
@@ -220,7 +216,7 @@ class Sentence:
         """Return the places of runs of capitalised words, without a common word at the beginning."""
         runs: list[tuple[int, int]] = []
         for place, word in enumerate(self.words):
-            if not word.is_name or (place == 0 and _is_common(word)):
+            if not word.is_name or word.low[:2] in _I or (place == 0 and _is_common(word)):
                 continue
             if runs and runs[-1][1] == place:
                 runs[-1] = (runs[-1][0], place + 1)
@@ -231,8 +227,18 @@ class Sentence:
     @cached_property
     def has_pronoun(self) -> bool:
         """Return whether somebody or something is only pointed at."""
-        return any(word.text.lower() in _PRONOUNS for word in self.words)
+        return any(word.low in _PRONOUNS for word in self.words)
+
+
+@lru_cache(maxsize=20_000)
+def _parts_of(raw: str) -> tuple[tuple[str, str, str], ...]:
+    """Return text, lower case and lemma of a word, and of the negation in it."""
+    low = raw.lower()
+    plain = low.replace("\u2019", "'")
+    if plain.endswith("n't") or plain == "cannot":
+        return (raw, low, lemma_of(plain[:-3] or plain)), ("n't", "n't", "n't")
+    return ((raw, low, lemma_of(plain.removesuffix("'s"))),)
 
 
 def _is_common(word: Word) -> bool:
-    return word.text.lower() in _LIGHT or word.lemma in STOP_WORDS or word.text.lower() in NEGATIONS
+    return word.low in _LIGHT or word.lemma in STOP_WORDS or word.low in NEGATIONS

@@ -56,6 +56,30 @@ async def test_what_turns_a_sentence_is_a_contradiction(answer: str) -> None:
     assert await kinds(answer) == ["contradiction"]
 
 
+PARCEL = "The parcel that I ordered in March has still not arrived, and the page shows nothing new."
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (PARCEL, []),
+        ("the parcel that I ordered in March  has still not arrived, and the page shows nothing new", []),
+        ("The parcel that I ordered in March has still not arrived.", []),
+        ("The parcel that I'd ordered in March has not arrived, and the page shows nothing new.", []),
+        (PARCEL.replace("March", "April"), ["contradiction"]),
+        (PARCEL.replace("still not ", ""), ["contradiction"]),
+    ],
+)
+async def test_a_sentence_of_the_sources_is_no_contradiction_of_itself(
+    answer: str, expected: list[str]
+) -> None:
+    other = "The parcel that Ruth ordered in April has arrived."
+    found = await findings("contradictions", answer, f"{PARCEL} Thank you for your help.")
+
+    assert [finding.kind for finding in found] == expected
+    assert not await findings("contradictions", PARCEL, f"{other} {PARCEL}")
+
+
 @pytest.mark.parametrize("answer", RESTATED)
 async def test_what_restates_a_sentence_is_none(answer: str) -> None:
     assert await kinds(answer) == []
