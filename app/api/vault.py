@@ -8,11 +8,12 @@ from fastapi import Path, Query
 from pydantic import ConfigDict, Field, StringConstraints
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
-from app.api.fields import AnswerBody, Body, CursorQuery, LimitQuery, Moment, Page
+from app.api.fields import AnswerBody, Body, CursorQuery, LimitQuery, Moment, Page, Word
 from app.core.access import Role
 from app.core.content.handles import Handle
 from app.core.errors import NotFoundError
 from app.edge.limits import needs
+from app.services.vault.reveals import REVEAL, RevealService
 
 _MAX_VALUE = 100_000
 
@@ -55,6 +56,14 @@ class ErasureBody(Body):
     )
 
 
+class RevealBody(Body):
+    """Why somebody looks at an original."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"reason": "Complaint 2026-114"}]})
+
+    reason: str = Field(max_length=1000, description="3 to 500 printable characters. It is on record.")
+
+
 class ScopeAnswer(AnswerBody):
     """A live scope."""
 
@@ -72,6 +81,13 @@ class EntryAnswer(AnswerBody):
     original: str | None = Field(
         default=None, description="The original; only with `originals=true` and the role restorer."
     )
+
+
+class RevealAnswer(AnswerBody):
+    """The original behind a handle."""
+
+    handle: str
+    original: str
 
 
 class OccurrenceAnswer(AnswerBody):
@@ -99,9 +115,10 @@ async def list_scopes(
     info: InfoDep,
     limit: LimitQuery = 100,
     cursor: CursorQuery = None,
+    prefix: Annotated[Word, Query(description="How the names of the scopes begin.")] = "",
 ) -> Page[ScopeAnswer]:
-    """Return scopes by name with counts. Needs one of the roles operator, auditor, eraser, restorer."""
-    page = await services.vault.list_scopes(caller, limit=limit, cursor=cursor, request=info)
+    """Return scopes by name with counts. Needs one of the roles operator, auditor, eraser."""
+    page = await services.vault.list_scopes(caller, limit=limit, cursor=cursor, request=info, prefix=prefix)
     return Page(items=[ScopeAnswer.model_validate(scope) for scope in page.items], next=page.next)
 
 
@@ -115,6 +132,24 @@ async def erase_handle(
     if parsed is None:
         raise NotFoundError("This scope has no such handle.")
     return ReceiptAnswer.model_validate(await services.vault.erase_handle(caller, scope, parsed, info))
+
+
+@router.post("/scopes/{scope:path}/entries/{handle}/reveal", summary="Reveal an original")
+@needs(Role.RESTORER, action=REVEAL)
+async def reveal_original(
+    scope: ScopePath,
+    handle: HandlePath,
+    body: RevealBody,
+    caller: CallerDep,
+    services: ServicesDep,
+    info: InfoDep,
+) -> RevealAnswer:
+    """Return the original behind one handle. Needs the role restorer, and a reason; on record with it."""
+    parsed = Handle.parse(handle)
+    if parsed is None:
+        raise NotFoundError("This scope has no such handle.")
+    original = await RevealService(services.vault).reveal(caller, scope, parsed, body.reason, info)
+    return RevealAnswer(handle=parsed.name, original=original)
 
 
 @router.get("/scopes/{scope:path}/entries", summary="List the handles of a scope")

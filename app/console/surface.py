@@ -5,7 +5,7 @@ from typing import Final
 from fastapi import APIRouter
 
 from app.console import doors, sign_in
-from app.console.pages import access, audit, overview, playground, servers, subjects
+from app.console.pages import access, audit, conversations, overview, playground, servers, subjects
 from app.console.rendering import refusal_page
 from app.console.visits import SIGN_IN, session_of
 from app.edge.surfaces import ForeignSurface
@@ -26,6 +26,7 @@ def console_routers() -> tuple[APIRouter, ...]:
         sign_in.router,
         overview.router,
         playground.router,
+        conversations.router,
         audit.router,
         subjects.router,
         servers.router,

@@ -55,6 +55,11 @@ class PageLink:
 NAVIGATION: Final = (
     PageLink("/console/", "Overview", frozenset(Role)),
     PageLink("/console/playground", "Playground", frozenset({Role.INVOKER})),
+    PageLink(
+        "/console/conversations",
+        "Conversations",
+        frozenset({Role.OPERATOR, Role.AUDITOR, Role.ERASER, Role.RESTORER}),
+    ),
     PageLink("/console/audit", "Audit", frozenset({Role.AUDITOR})),
     PageLink("/console/subjects", "Data subjects", frozenset({Role.ERASER})),
     PageLink("/console/servers", "Servers", frozenset({Role.OPERATOR})),

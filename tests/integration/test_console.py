@@ -210,6 +210,7 @@ async def test_signing_in_leads_to_pages_of_the_console_only(
 PAGES = {
     "/console/": frozenset(Role),
     "/console/playground": {Role.INVOKER},
+    "/console/conversations": {Role.OPERATOR, Role.AUDITOR, Role.ERASER, Role.RESTORER},
     "/console/audit": {Role.AUDITOR},
     "/console/subjects": {Role.ERASER},
     "/console/servers": {Role.OPERATOR},

@@ -75,6 +75,39 @@ async def test_lists_are_paged_to_the_end_without_gaps(rest: Rest) -> None:
     assert seen == [f"page-{number}" for number in range(5)]
 
 
+async def test_an_original_is_revealed_with_a_reason_that_is_on_record_first(rest: Rest) -> None:
+    await redacted(rest, "team/chat")
+    path = "/api/v1/vault/scopes/team/chat/entries/EMAIL_1/reveal"
+    said = {"reason": "Complaint 2026-114"}
+    shown = await rest.call("POST", path, said, roles=["restorer"])
+    assert shown.json() == {"handle": "EMAIL_1", "original": "jane@example.com"}
+    for body, roles, status in (
+        ({}, ["restorer"], 422),
+        ({"reason": "  "}, ["restorer"], 422),
+        (said, ["auditor", "eraser", "operator"], 403),
+    ):
+        answer = await rest.call("POST", path, body, roles=roles)
+        assert (answer.status_code, "jane@" in answer.text) == (status, False), body
+    nobody = await rest.call("POST", path.replace("EMAIL_1", "EMAIL_2"), said, roles=["restorer"])
+    assert nobody.status_code == 404
+    page = await rest.call(
+        "GET", "/api/v1/audit/events?action=vault.reveal&scope=team/chat", roles=["auditor"]
+    )
+    events = [(event["outcome"], event["details"].get("reason")) for event in page.json()["items"]]
+    assert ("ok", said["reason"]) in events
+    assert ("refused", said["reason"]) in events
+    assert "jane@" not in page.text
+
+
+async def test_scopes_are_sought_by_the_beginning_of_their_names(rest: Rest) -> None:
+    for name in ("case-1", "case-2", "Case-3", "c_se-4", "other"):
+        await redacted(rest, name)
+    for prefix, names in (("case", ["case-1", "case-2"]), ("c_", ["c_se-4"]), ("", 5), ("ase", [])):
+        page = await rest.call("GET", "/api/v1/vault/scopes", params={"prefix": prefix}, roles=["eraser"])
+        listed = [scope["id"] for scope in page.json()["items"]]
+        assert (listed if prefix else len(listed)) == names
+
+
 async def test_an_expiry_can_be_moved_and_one_that_has_passed_ends_the_scope(rest: Rest) -> None:
     text = await redacted(rest, "chat-2")
     path = "/api/v1/vault/scopes/chat-2"

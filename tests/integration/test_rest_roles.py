@@ -28,6 +28,7 @@ ALLOWED: dict[str, set[Role] | None] = {
     "DELETE /api/v1/vault/scopes/{scope}": ERASER,
     "GET /api/v1/vault/scopes/{scope}/entries": READERS,
     "DELETE /api/v1/vault/scopes/{scope}/entries/{handle}": ERASER,
+    "POST /api/v1/vault/scopes/{scope}/entries/{handle}/reveal": {Role.RESTORER},
     "POST /api/v1/vault/occurrences": ERASER,
     "POST /api/v1/vault/erasures": ERASER,
     "POST /api/v1/subjects/search": ERASER,

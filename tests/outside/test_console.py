@@ -24,6 +24,7 @@ HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 PAGES = {
     "/console/": set(Role),
     "/console/playground": {Role.INVOKER},
+    "/console/conversations": {Role.OPERATOR, Role.AUDITOR, Role.ERASER, Role.RESTORER},
     "/console/audit": {Role.AUDITOR},
     "/console/subjects": {Role.ERASER},
     "/console/servers": {Role.OPERATOR},

@@ -1,6 +1,5 @@
 """Keep originals behind handles: store them with their audit event, return them, list them."""
 
-import logging
 import re
 import secrets
 from collections.abc import Callable, Iterable, Sequence
@@ -48,8 +47,6 @@ _PURGE_BATCH = _PER_VALUE = 100
 _SCOPE_NAME = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{1,200}")
 _LISTERS = (Role.OPERATOR, Role.AUDITOR, Role.ERASER)
 _READERS = (*_LISTERS, Role.RESTORER)
-
-log = logging.getLogger("sluice.vault")
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,13 +206,16 @@ class VaultService:
         limit: int = 100,
         cursor: str | None = None,
         request: RequestInfo | None = None,
+        prefix: str = "",
     ) -> ScopePage:
-        """Return a page of live scopes with counts by label, never originals."""
+        """Return a page of live scopes with counts by label, never originals; ``prefix``: how their names begin."""
         async with self.audit.refusals(caller, "vault.scopes", request):
             caller.require(*_LISTERS)
             _check_page(limit)
         async with self.database.transaction(caller.tenant, write=False) as tx:
-            scopes = await list_scopes(tx, caller.tenant, self.now(), after=cursor, limit=limit + 1)
+            scopes = await list_scopes(
+                tx, caller.tenant, self.now(), after=cursor, limit=limit + 1, prefix=prefix
+            )
         return ScopePage(*page_of(scopes, limit, lambda scope: scope.id))
 
     async def get_scope(self, caller: Caller, scope: str, request: RequestInfo | None = None) -> StoredScope:
@@ -280,7 +280,7 @@ class VaultService:
             )
         page, following = page_of(entries, limit, lambda sealed: Handle(sealed.label, sealed.ordinal).name)
         handles = [Handle(sealed.label, sealed.ordinal) for sealed in page]
-        readable = await self._readable(caller, handles) if originals else set()
+        readable = await self.readable(caller, handles) if originals else set()
         items = [
             VaultEntry(
                 handle, self.opener.text(caller.tenant, stored.id, sealed) if handle in readable else None
@@ -299,7 +299,7 @@ class VaultService:
         )
         return EntryPage(items, following)
 
-    async def _readable(self, caller: Caller, handles: Sequence[Handle]) -> set[Handle]:
+    async def readable(self, caller: Caller, handles: Sequence[Handle]) -> set[Handle]:
         """Return the handles whose originals this caller may read: the tenant's policy may withhold secrets."""
         if self.policies is None:
             return set(handles)

@@ -103,10 +103,13 @@ async def list_all_sealed(
 
 
 async def list_scopes(
-    tx: AsyncConnection, tenant: str, now: datetime, *, after: str | None, limit: int
+    tx: AsyncConnection, tenant: str, now: datetime, *, after: str | None, limit: int, prefix: str = ""
 ) -> list[StoredScope]:
-    """Return live scopes in order of name, with the number of their entries by label."""
+    """Return live scopes whose names begin with ``prefix``, in order of name, with the number of entries by label."""
     query = select(scope).where(scope.c.tenant == tenant, *live_scope(now))
+    if prefix:
+        # In every order of texts a name comes after its beginning, so the first bound lets an index start there.
+        query = query.where(scope.c.id >= prefix, func.substr(scope.c.id, 1, len(prefix)) == prefix)
     query = paged(query, scope.c.id, behind=after, limit=limit)
     return await _counted(tx, tenant, query)
 
