@@ -31,6 +31,7 @@ from tests.benchmarks.quality import (
 from tests.benchmarks.speed import (
     aggregation,
     batches,
+    console,
     detection,
     evidence,
     finding,
@@ -65,6 +66,7 @@ TABLES = {
     "finding": finding.tables,
     "growth": growth.tables,
     "evidence": evidence.tables,
+    "console": console.tables,
     "operations": operations.tables,
     "vectors": vectors.tables,
     "replicas": scaling.replicas,
