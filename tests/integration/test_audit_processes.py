@@ -10,9 +10,9 @@ import pytest
 from app.core.access import Caller
 from app.core.audit import OUTCOME_OK
 from app.core.errors import StoreUnavailableError
-from app.services.audit import range_processes
-from app.services.audit.comparison import LogPart
-from app.services.audit.range_processes import usual_processes, working
+from app.services.audit.comparing import range_processes
+from app.services.audit.comparing.comparison import LogPart
+from app.services.audit.comparing.range_processes import usual_processes, working
 from app.services.audit.verification import LogVerifier
 from app.store.audit.log import Head
 from app.store.database import Database

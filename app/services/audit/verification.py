@@ -21,11 +21,11 @@ from app.core.transparency.runs import PositionRuns
 from app.core.transparency.tiles import TilePlace
 from app.engines.signing import checker
 from app.services.audit.audit import AuditService
-from app.services.audit.comparison import LogPart, LooseEvents, TenantComparison
+from app.services.audit.comparing.comparison import LogPart, LooseEvents, TenantComparison
+from app.services.audit.comparing.range_processes import Work, usual_processes, working
+from app.services.audit.comparing.ranges import differing_tiles
 from app.services.audit.findings import Verification
 from app.services.audit.log_keys import LogKeyService
-from app.services.audit.range_processes import Work, usual_processes, working
-from app.services.audit.ranges import differing_tiles
 from app.services.audit.retention import pruned_positions
 from app.services.audit.sealer import head_leaf
 from app.store.audit.audit import Transaction

@@ -13,7 +13,7 @@ from app.core.transparency.hashing import HASH_BYTES
 from app.core.transparency.replay import Replay
 from app.core.transparency.tiles import TILE_BYTES, TILE_WIDTH, TilePlace
 from app.engines.cipher import RecordKeys
-from app.services.audit.comparison import ComparedPart, LogPart, PartComparison
+from app.services.audit.comparing.comparison import ComparedPart, LogPart, PartComparison
 from app.services.audit.findings import LogFinding
 from app.store.audit.audit import Transaction
 from app.store.audit.log import Head, last_entry, list_tiles

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Final, NamedTuple
 
 from app.core.errors import ServiceError
 from app.engines.cipher import RecordKeys
-from app.services.audit.ranges import LogRanges
+from app.services.audit.comparing.ranges import LogRanges
 from app.store.database import Database
 from app.store.dialects import Patience
 

@@ -12,9 +12,9 @@ from typing import Any, Final, Protocol, cast
 import app
 from app.core.errors import ServiceError, StoreUnavailableError
 from app.engines.cipher import RecordKeys
-from app.services.audit.comparison import ComparedPart, LogPart
-from app.services.audit.range_process import LENGTH, Opening, framed
-from app.services.audit.ranges import LogRanges, VerifiedTree
+from app.services.audit.comparing.comparison import ComparedPart, LogPart
+from app.services.audit.comparing.range_process import LENGTH, Opening, framed
+from app.services.audit.comparing.ranges import LogRanges, VerifiedTree
 from app.store.audit.log import Head
 from app.store.database import Database
 
@@ -116,7 +116,7 @@ class _Elsewhere:
 async def _started() -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
         # -P: the folder that the command was started in may hold another package of our name.
-        *(sys.executable, "-P", "-m", "app.services.audit.range_process"),
+        *(sys.executable, "-P", "-m", "app.services.audit.comparing.range_process"),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
