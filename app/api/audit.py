@@ -18,6 +18,7 @@ from app.edge.limits import needs
 from app.services.audit.audit import MAX_PAGE, AuditQuery
 from app.services.audit.counts import AuditCounts, Dimension
 from app.services.audit.export import described, moment_text
+from app.services.audit.keeping import KeptContent
 
 _MEDIA_TYPES: Final = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
 _EVENT: Final[dict[str, Any]] = {
@@ -264,7 +265,7 @@ async def open_kept_content(
 
     Needs the roles auditor and restorer together, and a reason; each opening is on record with it.
     """
-    content = await services.audit.kept_content(caller, event, body.reason, info)
+    content = await KeptContent(services.audit).open(caller, event, body.reason, info)
     return Response(
         b'{"id":"%b","content":%b}' % (str(event).encode(), content), media_type="application/json"
     )

@@ -12,7 +12,7 @@ from uuid import UUID
 
 import typer
 
-from app.cli import audit_archive, audit_sinks
+from app.cli import audit_archive, audit_kept, audit_sinks
 from app.cli.audit_files import checkpoints_of, public_keys, size_of
 from app.cli.streamed_output import once, write
 from app.cli.terminal import FAILED, note, show_json, show_lines, show_table
@@ -288,23 +288,7 @@ def prove(
     write(pieces, output)
 
 
-@commands.command(
-    "content",
-    epilog="""Example:
-
-\b
-  sluice audit content 0193b2f0-7c1d-7a53-9f0e-3f6a2f1b8c11 --reason "Complaint 2026-114\"""",
-)
-def show_content(
-    event: Annotated[UUID, typer.Argument(help="Id of an event that keeps content.")],
-    reason: Annotated[str, typer.Option(help="Why; it is on record.")],
-    tenant: Tenant = "default",
-) -> None:
-    """Print the content that an event keeps sealed, as JSON. It is on record with the reason."""
-    from app.cli.host import caller_for, on_host
-
-    kept = on_host(lambda host: host.audit.kept_content(caller_for(tenant), event, reason))
-    print(kept.decode())
+commands.command("content", epilog=audit_kept.CONTENT_EPILOG)(audit_kept.show_content)
 
 
 @commands.command(

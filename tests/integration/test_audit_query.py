@@ -16,6 +16,7 @@ from app.core.audit import OUTCOME_OK, AuditEvent
 from app.core.errors import ForbiddenError, InvalidArgumentsError, NotFoundError
 from app.core.request import RequestInfo
 from app.services.audit.audit import AuditQuery
+from app.services.audit.keeping import KeptContent
 from app.store.audit.audit import AuditFilters, list_events
 from app.store.database import Database
 from tests.integration.access_setup import Replica, replica_on
@@ -113,7 +114,7 @@ async def test_an_auditor_reads_their_own_tenant_only(replica: Replica, auditor:
     assert b"".join([piece async for piece in await replica.audit.export(foreign, AuditQuery(), "jsonl")])
     both = Caller(tenant, "0000000a", frozenset({Role.AUDITOR, Role.RESTORER}))
     with pytest.raises(NotFoundError):
-        await replica.audit.kept_content(both, events[0].id, "a complaint")
+        await KeptContent(replica.audit).open(both, events[0].id, "a complaint")
     # Negative control: the rows are there, and their own auditor sees them.
     assert len((await replica.audit.query(foreign, AuditQuery(action="act"))).items) == 3
     async with replica.database.transaction(tenant, write=False) as tx:

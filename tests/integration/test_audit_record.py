@@ -22,6 +22,7 @@ from app.core.errors import (
 from app.core.request import RequestInfo
 from app.services.audit.audit import AuditQuery
 from app.services.audit.canonical import payload
+from app.services.audit.keeping import KeptContent
 from app.services.audit.leaves import expected_mac
 from app.store.audit.audit import AuditFilters, list_events
 from app.store.audit.writer import GroupWriter
@@ -195,9 +196,9 @@ async def test_kept_content_is_sealed_and_opened_for_an_auditor_who_may_restore(
     assert b"123-45" not in stored
     for role in (Role.INVOKER, Role.AUDITOR, Role.RESTORER):
         with pytest.raises(ForbiddenError):
-            await replica.audit.kept_content(replace(caller, roles=frozenset({role})), event.id, WHY)
+            await KeptContent(replica.audit).open(replace(caller, roles=frozenset({role})), event.id, WHY)
     both = replace(caller, roles=frozenset({Role.AUDITOR, Role.RESTORER}))
-    assert await replica.audit.kept_content(both, event.id, WHY, REQUEST) == content
+    assert await KeptContent(replica.audit).open(both, event.id, WHY, REQUEST) == content
     looks = await replica.events(caller.tenant, action="audit.content")
     assert [look.outcome for look in looks] == [*["refused"] * 3, "ok"]
     assert dict(looks[-1].details) == {"event": str(event.id), "reason": WHY}
@@ -220,8 +221,8 @@ async def test_kept_content_that_was_moved_to_another_event_is_not_opened(
     )
     both = replace(caller, roles=frozenset({Role.AUDITOR, Role.RESTORER}))
     with pytest.raises(InternalError):
-        await replica.audit.kept_content(both, first.id, WHY)
-    assert await replica.audit.kept_content(both, second.id, WHY) == b"Bob"
+        await KeptContent(replica.audit).open(both, first.id, WHY)
+    assert await KeptContent(replica.audit).open(both, second.id, WHY) == b"Bob"
     looks = await replica.events(caller.tenant, action="audit.content")
     assert [look.outcome for look in looks] == ["failed", "ok"]
 

@@ -25,6 +25,7 @@ from app.core.errors import InternalError
 from app.engines.cipher import RecordKeys, SealBrokenError
 from app.services.access.access import HOST
 from app.services.audit.audit import AuditQuery
+from app.services.audit.keeping import KeptContent
 from app.services.audit.log_access import AuditLogService
 from app.store.database import Database
 from tests.conftest import PATIENT
@@ -88,8 +89,8 @@ class Doors:
         return opened
 
     async def opened(self, tenant: str, event: UUID) -> bytes:
-        content: bytes = await self.services.audit.kept_content(caller_for(tenant), event, "Request 2026-114")
-        return content
+        kept = KeptContent(self.services.audit)
+        return await kept.open(caller_for(tenant), event, "Request 2026-114")
 
     async def erase(self, tenant: str) -> None:
         await self.rest("PATCH", f"/tenants/{tenant}", {"disabled": True})

@@ -5,7 +5,6 @@ withholds its result. (``audit.on_failure = spool`` will replace that error in `
 """
 
 import asyncio
-import hmac
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -19,7 +18,7 @@ from app import __version__
 from app.core.access import Caller, Role
 from app.core.addresses import address_class
 from app.core.archive import EventArchive
-from app.core.audit import CLIENT_REQUEST_ID, OUTCOME_FAILED, OUTCOME_OK, OUTCOME_REFUSED, AuditEvent
+from app.core.audit import CLIENT_REQUEST_ID, OUTCOME_OK, OUTCOME_REFUSED, AuditEvent
 from app.core.errors import (
     AuditUnavailableError,
     InternalError,
@@ -32,11 +31,10 @@ from app.core.ids import uuid7
 from app.core.offload import off_loop
 from app.core.paging import page_of
 from app.core.request import CLIENT_REQUEST_ID_RULE, RequestInfo, is_client_request_id
-from app.engines.cipher import RecordKeys, SealBrokenError
+from app.engines.cipher import RecordKeys
 from app.services.audit.archive.reading import archived_events, archived_page, joined, merged
 from app.services.audit.export import ExportFormat, exported
 from app.services.audit.finding_counts import unobserved
-from app.services.audit.leaves import expected_mac
 from app.services.audit.pages import AuditPage, Place, beginning, cursor_of, place_of
 from app.store.audit.audit import (
     AuditFilters,
@@ -50,12 +48,12 @@ from app.store.database import Database
 from app.store.replicas import Reads
 
 MAX_PAGE = 1000
+CONTENT: Final = b"content"
+"""What kept content is bound to, beside its tenant."""
 _EXPORT_PAGE = 500
 _HORIZON_S = 10.0
 _HORIZON_STEP_S = 0.02
 _MAX_NAME = 200
-_CONTENT = b"content"
-_OPEN: Final = "audit.content"
 _SHORTEST_REASON: Final = 3
 _LONGEST_REASON: Final = 500
 _VERSIONS: Final = {"sluice": __version__}
@@ -150,7 +148,7 @@ class AuditService:
 
     async def seal(self, tenant: str, content: bytes) -> bytes:
         """Return ``content`` as ciphertext for an event's ``sealed``, if a policy requires to keep it."""
-        return await off_loop(len(content), partial(self.keys.seal, own=True), tenant, _CONTENT, content)
+        return await off_loop(len(content), partial(self.keys.seal, own=True), tenant, CONTENT, content)
 
     async def record(self, *events: AuditEvent) -> None:
         """Store ``events`` and return when they are durable; concurrent calls share a commit."""
@@ -270,44 +268,6 @@ class AuditService:
         if archive is not None:
             events = merged(events, archived_events(archive, caller.tenant, filters))
         return exported(events, form)
-
-    async def kept_content(
-        self, caller: Caller, event_id: UUID, reason: str, request: RequestInfo | None = None
-    ) -> bytes:
-        """Return the content that an event keeps sealed; needs both the roles auditor and restorer, and a reason.
-
-        Nothing is opened that is not on record, with the reason.
-        """
-        details = {"event": str(event_id)}
-        async with self.refusals(caller, _OPEN, request, details=details):
-            caller.require(Role.AUDITOR)
-            caller.require(Role.RESTORER)
-            details["reason"] = checked_reason(reason)
-            async with self.database.transaction(caller.tenant, write=False) as tx:
-                stored = await find_event(tx, caller.tenant, event_id)
-            if stored is None or stored.event.sealed is None:
-                raise NotFoundError("There is no event with this id that keeps content.")
-        sealed = stored.event.sealed
-        content: bytes | None
-        try:
-            content = await off_loop(
-                len(sealed), partial(self.keys.open, own=True), caller.tenant, _CONTENT, sealed
-            )
-        except SealBrokenError:
-            content = None
-        # The event's MAC shows whether the content was moved here from another event of the tenant.
-        if content is None or not hmac.compare_digest(expected_mac(self.keys, stored), stored.mac):
-            error = InternalError(
-                "The kept content is not the content that this event was recorded with, or its tenant is erased.",
-                details=details,
-            )
-            failed = self.new_event(
-                caller, _OPEN, OUTCOME_FAILED, request, details=details, error_code=error.code
-            )
-            await self.record(failed)
-            raise error
-        await self.record(self.new_event(caller, _OPEN, OUTCOME_OK, request, details=details))
-        return content
 
     async def _horizon(self, tenant: str) -> None:
         """Wait until the transactions that now add to the record have ended: their events may have any id."""
