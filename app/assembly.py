@@ -282,7 +282,7 @@ async def opened(
             ),
             *(access.authenticator.memory, policies.memory, pipelines.memory, trees.memory),
             *(descriptions.memory, concerns.tables, concerns.preferred, providers.memory),
-            tenant_keys.memory,
+            *(tenant_keys.memory, access.authenticator.keeping),
         )
         await stack.enter_async_context(descriptions.watching())
         catalogs = CatalogService(upstreams, trees, concerns, descriptions, tuple(registry.middlewares))

@@ -38,6 +38,11 @@ _EVENT: Final[dict[str, Any]] = {
             "type": ["string", "null"],
             "description": "Keyed digest of the end user whom X-Sluice-User named.",
         },
+        "content_kept": {"type": "boolean", "description": "Whether it keeps content, sealed."},
+        "end_user_kept": {
+            "type": "boolean",
+            "description": "Whether it keeps the end user's name, sealed.",
+        },
         "key_name": {"type": ["string", "null"], "description": "What people call the key."},
         "address_class": {"enum": ["loopback", "link-local", "private", "public", None]},
         "decision": {
@@ -80,6 +85,18 @@ _KEPT: Final = {
         "id": "0193b2f0-7c1d-7a53-9f0e-3f6a2f1b8c11",
         "content": [{"type": "text", "text": "Call Jane Smith."}],
     },
+}
+
+_KEPT_END_USER: Final = {
+    "schema": {
+        "type": "object",
+        "required": ["id", "end_user"],
+        "properties": {
+            "id": {"type": "string", "format": "uuid", "description": "The event."},
+            "end_user": {"type": "string", "description": "For whom the actor asked."},
+        },
+    },
+    "example": {"id": "0193b2f0-7c1d-7a53-9f0e-3f6a2f1b8c11", "end_user": "jane@example.org"},
 }
 
 _COUNTS: Final = {
@@ -269,3 +286,25 @@ async def open_kept_content(
     return Response(
         b'{"id":"%b","content":%b}' % (str(event).encode(), content), media_type="application/json"
     )
+
+
+@router.post(
+    "/events/{event}/end-user",
+    summary="Open the end user's name that an event keeps",
+    response_class=Response,
+    responses={200: {"description": "The name.", "content": {"application/json": _KEPT_END_USER}}},
+)
+@needs(Role.RESTORER, action="audit.end_user")
+async def open_kept_end_user(
+    event: EventPath,
+    body: ReasonBody,
+    caller: CallerDep,
+    services: ServicesDep,
+    info: InfoDep,
+) -> Response:
+    """Return for whom the actor asked, where the policy had `audit_end_users`.
+
+    Needs the roles auditor and restorer together, and a reason; each opening is on record with it.
+    """
+    name = await KeptContent(services.audit).end_user(caller, event, body.reason, info)
+    return Response(dumps({"id": str(event), "end_user": name}), media_type="application/json")

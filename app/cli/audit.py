@@ -289,6 +289,7 @@ def prove(
 
 
 commands.command("content", epilog=audit_kept.CONTENT_EPILOG)(audit_kept.show_content)
+commands.command("end-user", epilog=audit_kept.END_USER_EPILOG)(audit_kept.show_end_user)
 
 
 @commands.command(

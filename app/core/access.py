@@ -54,7 +54,8 @@ class Caller:
     ``end_user`` is for whom it acts: the subject of a token, or the user whom a key with the role delegate names.
     ``key_name`` is what people call the key, for records. Who comes with a token has a keyed digest of issuer and
     subject as ``key_id``, the ``issuer``, the ``grants`` of its rule: names that count where policies list keys, and
-    the ``agents`` that act for the subject, the nearest first, by such digests.
+    the ``agents`` that act for the subject, the nearest first, by such digests. ``keeps_end_user`` says whether the
+    tenant's record keeps the name of the end user, sealed.
     """
 
     tenant: str
@@ -65,6 +66,7 @@ class Caller:
     grants: frozenset[str] = frozenset()
     issuer: str | None = field(default=None, repr=False)
     agents: tuple[str, ...] = ()
+    keeps_end_user: bool = field(default=False, repr=False, compare=False)
 
     def is_listed(self, keys: Collection[str] | None) -> bool:
         """Return whether a policy's list of keys names this caller; None names everybody."""

@@ -22,8 +22,9 @@ class AuditEvent:
     equal contexts and nobody else can guess them; so is ``on_behalf_of``, the end user for whom the actor asked.
     ``key_name`` is what people call the actor's key, ``address_class`` the kind of address that it asked from.
     ``decision`` says what became of content. ``counts`` maps entity labels to numbers. ``sealed`` is ciphertext,
-    present only if the tenant's policy requires that content is kept. ``versions`` says what decided: of ``sluice``,
-    and in ``engines`` of the engine of each middleware that has one; None in events of releases before them.
+    `Kept`, present only if the tenant's policy requires that content or the end user's name is kept. ``versions`` says
+    what decided: of ``sluice``, and in ``engines`` of the engine of each middleware that has one; None in events of
+    releases before them.
     """
 
     tenant: str
@@ -53,6 +54,38 @@ class AuditEvent:
     address_class: AddressClass | None = None
     decision: Decision | None = None
     versions: Mapping[str, Any] | None = None
+
+
+_WITH_END_USER: Final = b"\x02"
+"""The first byte of what is sealed where a name is part of it; a ciphertext alone begins with another."""
+_LENGTH_BYTES: Final = 4
+
+
+class Kept(NamedTuple):
+    """The ciphertexts that an event keeps: of content, and of the end user's name; None where there is none."""
+
+    content: bytes | None = None
+    end_user: bytes | None = None
+
+    @classmethod
+    def of(cls, sealed: bytes | None) -> "Kept":
+        """Take apart what an event has as ``sealed``."""
+        if sealed is None or sealed[:1] != _WITH_END_USER:
+            return cls(sealed)
+        start = 1 + _LENGTH_BYTES
+        end = start + int.from_bytes(sealed[1:start])
+        return cls(sealed[end:] or None, sealed[start:end])
+
+    def joined(self) -> bytes | None:
+        """Return what an event has as ``sealed``."""
+        if self.end_user is None:
+            return self.content
+        return (
+            _WITH_END_USER
+            + len(self.end_user).to_bytes(_LENGTH_BYTES)
+            + self.end_user
+            + (self.content or b"")
+        )
 
 
 class WriterNumber(NamedTuple):

@@ -1,7 +1,7 @@
 """Two hundred canaries through every position of every item type: none is found anywhere afterwards."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -45,12 +45,21 @@ class Run:
     statuses: dict[int, int] = field(default_factory=dict)
     over_mcp: list[str] = field(default_factory=list)
 
-    def invoke(self, name: str, context: Any, arguments: Any) -> None:
+    def invoke(
+        self, name: str, context: Any, arguments: Any, headers: Mapping[str, bytes] | None = None
+    ) -> None:
         body = json.dumps({"arguments": arguments, "context": context}).encode()
-        self.post(f"/api/v1/middleware/{name}/invoke", body)
+        self.post(f"/api/v1/middleware/{name}/invoke", body, headers=headers)
 
-    def post(self, path: str, body: bytes, kind: str = "application/json") -> None:
-        self.note(self.service.http.post(path, content=body, headers={"content-type": kind}))
+    def post(
+        self,
+        path: str,
+        body: bytes,
+        kind: str = "application/json",
+        headers: Mapping[str, bytes] | None = None,
+    ) -> None:
+        sent = {"content-type": kind.encode(), **(headers or {})}
+        self.note(self.service.http.post(path, content=body, headers=sent))
 
     def invoke_over_mcp(self, context: Any, arguments: Any) -> None:
         meta = {f"{MCP_PREFIX}protocolVersion": MODERN, f"{MCP_PREFIX}clientCapabilities": {}}
@@ -82,6 +91,7 @@ def through_every_position(run: Run, value: str) -> None:
         run.invoke("pii_redaction", good, {**arguments, "aggressiveness": "strict", "deny_list": [value]})
     run.invoke("audit_logging", good, {})
     run.invoke("timestamp_injector", good, {"timezone": "UTC"})
+    run.invoke("timestamp_injector", good, {}, {"x-sluice-user": value.encode()})
     for name in MALFORMED_POSITIONS:
         run.invoke("pii_redaction", [POSITIONS[name](value)], {"strict": True})
     for make in ARGUMENTS.values():
@@ -110,7 +120,11 @@ def through_every_position(run: Run, value: str) -> None:
 def run(tmp_path: Path) -> Iterator[Run]:
     with running_service(tmp_path, warm=True) as service:
         ran = Run(service)
-        generous = {"audit_content": True, "limits": {"requests_per_second": 1000, "burst": 100_000}}
+        generous = {
+            "audit_content": True,
+            "audit_end_users": True,
+            "limits": {"requests_per_second": 1000, "burst": 100_000},
+        }
         assert service.put_policy(generous).status_code == 200
         for value in SENT:
             through_every_position(ran, value)

@@ -42,6 +42,7 @@ ALLOWED: dict[str, set[Role] | None] = {
     "GET /api/v1/audit/keys": AUDITOR,
     "GET /api/v1/audit/proofs": AUDITOR,
     "POST /api/v1/audit/events/{event}/content": set(),
+    "POST /api/v1/audit/events/{event}/end-user": set(),
     "GET /api/v1/keys": CUSTODIAN,
     "POST /api/v1/keys": CUSTODIAN,
     "GET /api/v1/keys/{key_id}": CUSTODIAN,

@@ -10,8 +10,9 @@ import pytest
 from joserfc.jwk import ECKey
 
 from app.core.access import SYSTEM_TENANT, Caller, Role
+from app.core.audit import OUTCOME_OK
 from app.core.contracts.policy import Policy
-from app.core.errors import ForbiddenError, OverloadedError, UnauthenticatedError
+from app.core.errors import ForbiddenError, NotFoundError, OverloadedError, UnauthenticatedError
 from app.core.events import Changed
 from app.core.identities import Introspection, MappingRule, TrustedIssuer
 from app.core.tokens import TokenHead, VerifiedToken
@@ -21,6 +22,7 @@ from app.services.access.credentials import POLICY_CHANGED, Authenticator
 from app.services.access.issuer_keys import IssuerKeys
 from app.services.access.token_callers import TokenCallers
 from app.services.access.token_states import TokenState
+from app.services.audit.keeping import KeptContent
 from app.services.caching import ShortMemory
 from app.store.database import Database
 from app.upstream.issuers import IssuerClient
@@ -373,6 +375,26 @@ async def test_rules_of_tenants_come_after_those_of_the_settings_and_map_to_the_
     await store(other, contractors)
     with pytest.raises(ForbiddenError):
         await door_of(replica, tenant, issuer).authenticate(token, ADDRESS)
+
+
+async def test_the_policy_keeps_the_subjects_of_tokens(replica: Replica, tenant: str, issuer: Issuer) -> None:
+    door, token = door_of(replica, tenant, issuer), issuer.token(sub="zoe@example.org")
+    moments = {}
+    for kept in (False, True, False):
+        await replica.policies.put(HOST, tenant, Policy(audit_end_users=kept))
+        door.changed(Changed(POLICY_CHANGED, tenant))
+        caller = await door.authenticate(token, ADDRESS)
+        event = replica.audit.new_event(caller, "act", OUTCOME_OK, None)
+        moments[event.id] = kept
+        await replica.audit.record(event)
+    auditor = Caller(tenant, "0000000a", frozenset({Role.AUDITOR, Role.RESTORER}))
+    opening = KeptContent(replica.audit)
+    for event_id, kept in moments.items():
+        if kept:
+            assert await opening.end_user(auditor, event_id, "a complaint") == "zoe@example.org"
+        else:
+            with pytest.raises(NotFoundError):
+                await opening.end_user(auditor, event_id, "a complaint")
 
 
 async def test_who_makes_keys_makes_rules_that_make_callers(

@@ -340,6 +340,10 @@ class Policy(BaseModel):
     audit_content: bool = Field(
         default=False, description="Keep the sealed context in the audit event of audit_logging."
     )
+    audit_end_users: bool = Field(
+        default=False,
+        description="Keep the end user's name sealed in each audit event, beside its digest.",
+    )
     scope_ttl_s: int | None = Field(
         default=None, gt=0, le=10**10, description="Lifetime of a new vault scope, in seconds."
     )

@@ -24,6 +24,7 @@ from app.services.access.token_callers import CallerRefusedError, TokenCallers
 from app.services.audit.audit import AuditService
 from app.services.caching import ShortMemory
 from app.store.access.access import StoredKey, find_key_with_tenant
+from app.store.access.policies import find_policy
 from app.store.changes import EVERYTHING
 from app.store.database import Database
 
@@ -36,6 +37,7 @@ MAX_CIDRS: Final = 100
 LONGEST_END_USER: Final = 256
 _STALE_S: Final = 5.0
 _CACHED_KEYS: Final = 10_000
+_CACHED_TENANTS: Final = 10_000
 _MAX_LOOKUPS: Final = 4
 _LOOKUP_WAIT_S: Final = 1.0
 _NO_DIGEST: Final = bytes(32)
@@ -127,6 +129,10 @@ class Authenticator:
     # Limits lookups, so that a flood of invented keys cannot take every connection of the pool.
     lookups: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MAX_LOOKUPS))
     refused: RefusedCredentials = field(default_factory=RefusedCredentials)
+    keeping: ShortMemory[str, tuple[str, bool]] = field(
+        default_factory=lambda: ShortMemory(ttl_s=_STALE_S, size=_CACHED_TENANTS)
+    )
+    """Tenants, and whether their policies keep the names of end users."""
     tokens: TokenCallers | None = None
     """Who comes with a token of an issuer; None: only keys are taken."""
 
@@ -168,7 +174,7 @@ class Authenticator:
         try:
             caller = await tokens.caller_of(token, address, self.now())
             await self.audit.keys.ready(caller.tenant)
-            return caller
+            return await self._for_end_user(caller)
         except CallerRefusedError as error:
             refusal = self._refusal(error.reason, address, error.caller)
             if error.reason == "unmapped":
@@ -191,7 +197,8 @@ class Authenticator:
             return caller
         async with self.audit.refusals(caller, "access.delegate", request):
             caller.require(Role.DELEGATE)
-            return replace(caller, end_user=_end_user(names))
+            named = replace(caller, end_user=_end_user(names))
+        return await self._for_end_user(named)
 
     async def refuse(
         self, caller: Caller, roles: Collection[Role], action: str, request: RequestInfo
@@ -210,6 +217,8 @@ class Authenticator:
             self.memory.forget_where(lambda known_key: changed.tenant in (None, known_key.caller.tenant))
         if self.tokens is not None and changed.kind in (EVERYTHING, TENANT_CHANGED):
             self.tokens.forget(changed.tenant)
+        if changed.kind in (EVERYTHING, POLICY_CHANGED):
+            self.keeping.forget_where(lambda kept: changed.tenant in (None, kept[0]))
         if self.tokens is not None and changed.kind in (EVERYTHING, POLICY_CHANGED):
             self.tokens.forget_rules(changed.tenant)
 
@@ -221,6 +230,17 @@ class Authenticator:
         if self.tokens is not None:
             return UnauthenticatedError("A valid token or API key is needed: Authorization: Bearer …")
         return UnauthenticatedError("A valid API key is needed: Authorization: Bearer slc_…")
+
+    async def _for_end_user(self, caller: Caller) -> Caller:
+        """Return a caller for an end user, whose name is kept where the policy says so."""
+        tenant = caller.tenant
+        kept = self.keeping.peek(tenant) or await self.keeping.get(tenant, self._load_keeping)
+        return replace(caller, keeps_end_user=True) if kept is not None and kept[1] else caller
+
+    async def _load_keeping(self, tenant: str) -> tuple[str, bool]:
+        async with self.database.transaction(tenant, write=False) as tx:
+            policy = await find_policy(tx, tenant)
+        return tenant, policy is not None and policy.document.get("audit_end_users") is True
 
     async def _look_up(self, key_id: str) -> KnownKey | None:
         try:

@@ -18,7 +18,7 @@ from app import __version__
 from app.core.access import Caller, Role
 from app.core.addresses import address_class
 from app.core.archive import EventArchive
-from app.core.audit import CLIENT_REQUEST_ID, OUTCOME_OK, OUTCOME_REFUSED, AuditEvent
+from app.core.audit import CLIENT_REQUEST_ID, OUTCOME_OK, OUTCOME_REFUSED, AuditEvent, Kept
 from app.core.errors import (
     AuditUnavailableError,
     InternalError,
@@ -50,6 +50,8 @@ from app.store.replicas import Reads
 MAX_PAGE = 1000
 CONTENT: Final = b"content"
 """What kept content is bound to, beside its tenant."""
+END_USER: Final = b"end user"
+"""What the kept name of an end user is bound to, beside its tenant."""
 _EXPORT_PAGE = 500
 _HORIZON_S = 10.0
 _HORIZON_STEP_S = 0.02
@@ -105,11 +107,12 @@ class AuditService:
         tenant: str | None = None,
         details: Mapping[str, Any] | None = None,
         engines: Mapping[str, str] | None = None,
+        sealed: bytes | None = None,
         **fields: Any,
     ) -> AuditEvent:
         """Return an event with the current time; it enters the record of ``tenant`` (default: the caller's own).
 
-        ``engines`` are name and version of the engine of each middleware that has one.
+        ``engines`` are name and version of the engine of each middleware that has one, ``sealed`` is kept content.
         """
         about, tenant = dict(details or {}), tenant or caller.tenant
         if request is not None and request.client_request_id is not None:
@@ -130,6 +133,7 @@ class AuditService:
             on_behalf_of=self.user_ref(tenant, caller.end_user) if caller.end_user is not None else None,
             key_name=caller.key_name,
             address_class=address_class(request.address) if request else None,
+            sealed=self._kept(tenant, caller, sealed),
             versions={**_VERSIONS, "engines": dict(engines)} if engines else _VERSIONS,
             **fields,
         )
@@ -149,6 +153,13 @@ class AuditService:
     async def seal(self, tenant: str, content: bytes) -> bytes:
         """Return ``content`` as ciphertext for an event's ``sealed``, if a policy requires to keep it."""
         return await off_loop(len(content), partial(self.keys.seal, own=True), tenant, CONTENT, content)
+
+    def _kept(self, tenant: str, caller: Caller, content: bytes | None) -> bytes | None:
+        """Return what an event keeps: content, and the end user's name where the caller's tenant keeps it."""
+        if caller.end_user is None or not caller.keeps_end_user or tenant != caller.tenant:
+            return content
+        name = caller.end_user.encode("utf-8", "surrogatepass")
+        return Kept(content, self.keys.seal(tenant, END_USER, name, own=True)).joined()
 
     async def record(self, *events: AuditEvent) -> None:
         """Store ``events`` and return when they are durable; concurrent calls share a commit."""

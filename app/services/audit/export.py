@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
-from app.core.audit import AuditEvent
+from app.core.audit import AuditEvent, Kept
 
 ExportFormat = Literal["jsonl", "csv"]
 COLUMNS: Final = (
@@ -39,6 +39,7 @@ COLUMNS: Final = (
     "address_class",
     "decision",
     "versions",
+    "end_user_kept",
 )
 _PAGE: Final = 500
 _FORMULA_STARTS = (
@@ -57,7 +58,8 @@ _FORMULA_STARTS = (
 
 
 def described(event: AuditEvent) -> dict[str, Any]:
-    """Return ``event`` as a JSON object; sealed content is only mentioned (``content_kept``)."""
+    """Return ``event`` as a JSON object; what is sealed is only mentioned (``…_kept``)."""
+    kept = Kept.of(event.sealed)
     return {
         "id": str(event.id),
         "at": moment_text(event.at),
@@ -80,12 +82,13 @@ def described(event: AuditEvent) -> dict[str, Any]:
         "request_id": event.request_id,
         "traceparent": event.traceparent,
         "details": dict(sorted(event.details.items())),
-        "content_kept": event.sealed is not None,
+        "content_kept": kept.content is not None,
         "on_behalf_of": event.on_behalf_of,
         "key_name": event.key_name,
         "address_class": event.address_class,
         "decision": event.decision,
         "versions": dict(event.versions) if event.versions is not None else None,
+        "end_user_kept": kept.end_user is not None,
     }
 
 

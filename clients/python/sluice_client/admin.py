@@ -155,6 +155,10 @@ class Audit(Generic[R, L, T]):
         """Open what an event keeps sealed, for a reason that is on record; also needs the role restorer."""
         return self._run(asked("POST", f"/audit/events/{quote(event)}/content", {"reason": reason}))
 
+    def end_user(self, event: str, reason: str) -> R:
+        """Open the name of the end user that an event keeps, likewise."""
+        return self._run(asked("POST", f"/audit/events/{quote(event)}/end-user", {"reason": reason}))
+
     def keys(self) -> R:
         """Return the public keys of the log in ``items``; the last one signs now."""
         return self._run(asked("GET", "/audit/keys"))

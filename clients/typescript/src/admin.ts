@@ -19,6 +19,7 @@ export type AuditFilters = NonNullable<operations["listAuditEvents"]["parameters
 export type AuditCounts = Answer<"countAuditEvents", 200>;
 export type AuditKeys = Answer<"listAuditKeys", 200>;
 export type KeptContent = Answer<"openKeptContent", 200>;
+export type KeptEndUser = Answer<"openKeptEndUser", 200>;
 export type Receipt = Schemas["ReceiptAnswer"];
 export type SubjectPage = Schemas["SubjectSearchAnswer"];
 export type ErasurePreview = Schemas["ErasurePreviewAnswer"];
@@ -127,6 +128,11 @@ export class Audit {
   /** Open what an event keeps sealed, for a reason that is on record; also needs the role restorer. */
   async content(event: string, reason: string): Promise<KeptContent> {
     return (await this.#http.json("POST", `/api/v1/audit/events/${encodeURIComponent(event)}/content`, { reason })) as KeptContent;
+  }
+
+  /** Open the name of the end user that an event keeps, likewise. */
+  async endUser(event: string, reason: string): Promise<KeptEndUser> {
+    return (await this.#http.json("POST", `/api/v1/audit/events/${encodeURIComponent(event)}/end-user`, { reason })) as KeptEndUser;
   }
 
   /** The public keys of the log in `items`; the last one signs now. */

@@ -98,6 +98,11 @@ def _audit_content(before: Policy, after: Policy) -> Iterator[Widening]:
         yield Widening("/audit_content", "content is kept in the record")
 
 
+def _audit_end_users(before: Policy, after: Policy) -> Iterator[Widening]:
+    if after.audit_end_users and not before.audit_end_users:
+        yield Widening("/audit_end_users", "names of end users are kept in the record")
+
+
 def _scope_ttl(before: Policy, after: Policy) -> Iterator[Widening]:
     if (after.scope_ttl_s or LONG_TTL_S) > (before.scope_ttl_s or LONG_TTL_S):
         yield Widening("/scope_ttl_s", "originals are kept for longer")
@@ -291,6 +296,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "fixed_arguments": _fixed,
     "timeouts_ms": _timeouts,
     "audit_content": _audit_content,
+    "audit_end_users": _audit_end_users,
     "scope_ttl_s": _scope_ttl,
     "limits": _limits,
     "grants": _grants,

@@ -36,6 +36,7 @@ def pointers(before: Any, after: Any) -> list[str]:
         ({"timeouts_ms": {"a": 5}}, {"timeouts_ms": {"a": 6}}, "/timeouts_ms/a"),
         ({"timeouts_ms": {"a": 5}}, {}, "/timeouts_ms/a"),
         ({}, {"audit_content": True}, "/audit_content"),
+        ({}, {"audit_end_users": True}, "/audit_end_users"),
         ({"scope_ttl_s": 60}, {"scope_ttl_s": 61}, "/scope_ttl_s"),
         ({"scope_ttl_s": 60}, {}, "/scope_ttl_s"),
         ({}, {"scope_ttl_s": 30 * 24 * 3600 + 1}, "/scope_ttl_s"),
