@@ -6,7 +6,7 @@ is one transaction that is whole or not there.
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -69,14 +69,6 @@ def head_leaf(entry: HeadEntry) -> bytes:
     return _HEAD_VERSION + dumps(dict(sorted(document.items())))
 
 
-@dataclass(slots=True)
-class SealingState:
-    """What this process knows of sealing: when it last saw nothing left unsealed, and the newest checkpoint's size."""
-
-    complete: datetime | None = None
-    size: int = 0
-
-
 class _Batch(NamedTuple):
     """How many events one transaction sealed, and whether it left none that was committed before it began."""
 
@@ -90,7 +82,6 @@ class LogSealer:
 
     audit: AuditService
     log_keys: LogKeyService
-    state: SealingState = field(default_factory=SealingState)
 
     @classmethod
     def over(cls, audit: AuditService) -> "LogSealer":
@@ -105,11 +96,9 @@ class LogSealer:
         """
         total = 0
         for _ in range(_MOST_BATCHES):
-            began = self.audit.now()
             batch = await self._batch()
             total += batch.events
             if batch.last:
-                self.state.complete = began
                 break
         await self._sign()
         return total
@@ -168,7 +157,6 @@ class LogSealer:
             note = keys.signing.signed(Checkpoint(keys.origin, head.size, head.root).text())
             async with self.audit.database.system_transaction(quiet=True) as tx:
                 await add_checkpoint(tx, SignedCheckpoint(head.size, str(note), self.audit.now()))
-        self.state.size = head.size
 
 
 class Logs(NamedTuple):
