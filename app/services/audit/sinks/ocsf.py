@@ -46,6 +46,8 @@ _VERBS: Final = {
         "prove",
         "test",
         "entries",
+        "content",
+        "end_user",
     ),
     3: (
         "update",
