@@ -152,6 +152,8 @@ def test_the_log_gives_its_keys_checkpoints_proofs_and_counts(service: Service, 
         assert {"action", "outcome", "events"} <= set(rows[0])
         with pytest.raises(NotFoundError):
             sluice.audit.content(event, "Complaint 2026-114")
+        with pytest.raises(NotFoundError):
+            sluice.audit.end_user(event, "Complaint 2026-114")
 
 
 async def test_policies_change_over_the_version_that_was_read(service: Service) -> None:

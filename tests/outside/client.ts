@@ -83,6 +83,7 @@ assert.ok((await sluice.audit.keys()).items.at(-1)?.key.startsWith(`${origin}+`)
 assert.ok((await sluice.audit.checkpoint({ old: Number(size) })).includes(`${origin}`));
 assert.ok((await sluice.audit.counts({ by: ["action"] })).items.length > 0);
 await assert.rejects(sluice.audit.content(oldest, "Complaint 2026-114"), { code: "not_found" });
+await assert.rejects(sluice.audit.endUser(oldest, "Complaint 2026-114"), { code: "not_found" });
 
 // Errors.
 await assert.rejects(sluice.invoke("pii_redaction", "x", { nonsense: 1 }), (error: unknown) => {
