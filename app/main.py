@@ -121,7 +121,7 @@ def create_app(
             service.state.mcp = mcp
             # Called from a signal handler: open notification streams would hold up the end until they are cut.
             loop = asyncio.get_running_loop()
-            drain.subscribe(partial(loop.call_soon_threadsafe, mcp.drain))
+            drain.subscribe(partial(loop.call_soon_threadsafe, _end_streams, mcp, console))
             stack.push_async_callback(services.detector.close)
             if settings.detection.warm:
                 await services.detector.start()
@@ -236,6 +236,11 @@ def _edge(settings: Settings) -> EdgeLimits:
         in_flight=ByteLimits(http.max_bytes_in_flight, http.max_tenant_bytes, http.max_key_bytes),
         parsers=http.parsers,
     )
+
+
+def _end_streams(mcp: Mcp, console: ConsoleServices) -> None:
+    mcp.drain()
+    console.live.close()
 
 
 def _services(services: Services) -> RouteServices:

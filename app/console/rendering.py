@@ -70,11 +70,16 @@ def page(
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """Return a page; ``images`` are further sources of images that its policy allows."""
-    body, own = _written(template, values, images)
+    body, own = _whole(template, values, images)
     if len(body) > _WORTH_PACKING and "gzip" in request.headers.get("accept-encoding", ""):
         body = gzip.compress(body, 5, mtime=0)
         own["content-encoding"] = "gzip"
     return Response(body, int(status), headers={**own, **(headers or {})}, media_type=_HTML)
+
+
+def written(template: str, values: Mapping[str, Any]) -> str:
+    """Return a part of a page, the same for everybody who sees it: no nonce, no form."""
+    return _ENVIRONMENT.get_template(template).render(values)
 
 
 def error_page(request: Request, error: ServiceError, status: int, request_id: str) -> Response:
@@ -90,7 +95,7 @@ def error_page(request: Request, error: ServiceError, status: int, request_id: s
 
 def refusal_page(error: ServiceError, status: int, request_id: str) -> ForeignRefusal:
     """Return the same for a request that the edge has refused."""
-    body, own = _written("error.html", _error_values(error, status, request_id), "")
+    body, own = _whole("error.html", _error_values(error, status, request_id), "")
     headers = [(name.encode(), value.encode()) for name, value in own.items()]
     return ForeignRefusal(status, body, _HTML.encode(), headers)
 
@@ -110,7 +115,7 @@ def _error_values(error: ServiceError, status: int, request_id: str) -> dict[str
     }
 
 
-def _written(template: str, values: Mapping[str, Any], images: str) -> tuple[bytes, dict[str, str]]:
+def _whole(template: str, values: Mapping[str, Any], images: str) -> tuple[bytes, dict[str, str]]:
     nonce = secrets.token_urlsafe(16)
     body = _ENVIRONMENT.get_template(template).render(nonce=nonce, **values).encode()
     policy = _POLICY.format(nonce=nonce, images=f" {images}" if images else "")

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from app.console.live import LivePages
 from app.services.access.access import AccessService
 from app.services.access.console_sessions import ConsoleSessions
 from app.services.access.policies import PolicyService
@@ -31,3 +32,4 @@ class ConsoleServices:
     lag: LogLag
     version: str
     requests: Traffic = field(default_factory=Traffic)
+    live: LivePages = field(default_factory=LivePages)

@@ -86,6 +86,15 @@ class Visit:
         """Return whether the person has one of ``roles``."""
         return not self.caller.roles.isdisjoint(roles)
 
+    async def still_may(self, *roles: Role) -> bool:
+        """Return whether the session still lives and its key has one of ``roles``; no use of the session."""
+        facts = facts_of(self.request.scope)
+        try:
+            caller = await self.services.sessions.resume(self.token, facts.address, is_use=False)
+        except UnauthenticatedError:
+            return False
+        return not caller.roles.isdisjoint(roles)
+
     def page(self, template: str, values: Mapping[str, Any], *, status: int = HTTPStatus.OK) -> Response:
         """Return a page with its frame."""
         return page(self.request, template, {**values, **self._frame()}, status=status)

@@ -1,7 +1,8 @@
 """The console on real services and one database, and a browser without scripts: cookies, pages and their forms."""
 
+import asyncio
 import re
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, MutableMapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -69,6 +70,69 @@ class Console:
                 answer = await browser.sign_in(await self.rest.key(*roles))
                 assert answer.status_code == 303, answer.text
             yield browser
+
+
+class Stream:
+    """A request whose answer is read while it comes."""
+
+    def __init__(self) -> None:
+        self.status, self._left = 0, asyncio.Event()
+        self._came: asyncio.Queue[bytes | None] = asyncio.Queue()
+
+    async def receive(self) -> dict[str, Any]:
+        """Say nothing until the browser leaves."""
+        await self._left.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: MutableMapping[str, Any]) -> None:
+        """Take a part of the answer."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+        else:
+            self._came.put_nowait(message.get("body", b""))
+            if not message.get("more_body", False):
+                self._came.put_nowait(None)
+
+    async def part(self, word: bytes = b"") -> bytes | None:
+        """Return the next part of the answer that has ``word``; None: it has ended."""
+        async with asyncio.timeout(30):
+            while True:
+                came = await self._came.get()
+                if came is None or word in came:
+                    return came
+
+    def leave(self) -> None:
+        """Close the connection."""
+        self._left.set()
+
+
+@asynccontextmanager
+async def streaming(console: Console, browser: Browser, path: str) -> AsyncIterator[Stream]:
+    """Ask for an answer that goes on, with the session of a browser."""
+    route, _, query = path.partition("?")
+    cookie = f"sluice_console={browser.http.cookies.get('sluice_console')}"
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": "1.1",
+        "method": "GET",
+        "scheme": "http",
+        "path": route,
+        "raw_path": route.encode(),
+        "query_string": query.encode(),
+        "root_path": "",
+        "headers": [(b"host", b"localhost:8000"), (b"cookie", cookie.encode())],
+        "client": ("127.0.0.1", 4711),
+        "server": ("localhost", 8000),
+    }
+    stream = Stream()
+    running = asyncio.ensure_future(console.guard(scope, stream.receive, stream.send))
+    try:
+        yield stream
+    finally:
+        stream.leave()
+        async with asyncio.timeout(30):
+            await running
 
 
 @asynccontextmanager

@@ -46,5 +46,39 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+// A page that follows what happens: the server sends its parts anew. What somebody is using stays as it is.
+const live = document.querySelector("[data-live]");
+let source = null;
+
+function follow() {
+  source = new EventSource(live.dataset.live);
+  source.addEventListener("message", (event) => {
+    live.dataset.live = live.dataset.live.replace(/mark=\d+/, `mark=${event.lastEventId}`);
+    const sent = document.createElement("template");
+    sent.innerHTML = event.data;
+    for (const part of sent.content.querySelectorAll("[data-part]")) {
+      const shown = live.querySelector(`[data-part="${part.dataset.part}"]`);
+      if (shown && !shown.contains(document.activeElement) && !shown.querySelector("details[open]")) {
+        improve(part);
+        shown.replaceWith(part);
+      }
+    }
+  });
+  source.addEventListener("ended", () => { source.close(); location.reload(); });
+  source.addEventListener("error", () => {
+    live.querySelector("[data-live-off]").hidden = source.readyState !== EventSource.CLOSED;
+  });
+}
+
+if (live) {
+  // Browsers open six connections to a host: a page that nobody sees leaves its one to others.
+  const changed = () => {
+    if (source) { source.close(); source = null; }
+    if (!document.hidden) { follow(); }
+  };
+  document.addEventListener("visibilitychange", changed);
+  changed();
+}
+
 document.addEventListener("htmx:afterSwap", (event) => improve(event.target.parentNode || document));
 improve(document);

@@ -4,18 +4,26 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Final, NamedTuple
+from functools import partial
+from typing import Annotated, Final, NamedTuple
 
+from fastapi import Query
 from starlette.responses import Response
 
 from app.console.charts import StackedBars
 from app.console.clients import setups
+from app.console.live import LiveWatch
+from app.console.page_streams import PageStream
 from app.console.pages.servers import described
+from app.console.rendering import written
+from app.console.services import ConsoleServices
 from app.console.visits import Visit, VisitDep, new_pages
 from app.core.access import Role
 from app.core.audit import AuditEvent
+from app.services.access.console_sessions import form_token
+from app.services.audit.activity import ActivityFeed
 from app.services.audit.audit import AuditQuery
-from app.services.audit.counts import AuditCounts
+from app.services.audit.counts import AuditCounts, CountPage, Dimension
 
 DAYS: Final = 14
 _RECENT: Final = 500
@@ -31,6 +39,7 @@ _CALLS: Final = frozenset(
 )
 """Actions that bring content; the rest of the record is about administration."""
 _OUTCOMES: Final = ("ok", "refused", "failed")
+_BY: Final[Sequence[Dimension]] = ("day", "action", "outcome")
 _HALF, _MOST = 0.5, 0.95
 
 router = new_pages()
@@ -69,6 +78,45 @@ class Activity:
     sealed: int
 
 
+@dataclass(frozen=True, slots=True)
+class ActivityReader:
+    """Reads the activity of a tenant for all who watch its overview."""
+
+    services: ConsoleServices
+    tenant: str
+
+    async def mark(self) -> str:
+        """Return how many events are counted."""
+        return str(await ActivityFeed(self.services.audit).counted(self.tenant))
+
+    async def content(self) -> str:
+        """Return the part of the page that changes."""
+        now = datetime.now(UTC)
+        recent = await ActivityFeed(self.services.audit).read(
+            self.tenant, _BY, first=_first_day(now), since=now - timedelta(days=1), most=_RECENT
+        )
+        activity = activity_of(recent.sums, recent.events, now)
+        return written("activity.html", {"activity": activity, "lag": self.services.lag, "days": DAYS})
+
+
+@router.get("/console/overview/live")
+async def follow_overview(
+    visit: VisitDep, mark: Annotated[str, Query(pattern=r"^\d{1,19}$")] = "0"
+) -> Response:
+    """Send what is new on the overview, while the session lives; that somebody watches is on record."""
+    await ActivityFeed(visit.services.audit).admit(visit.caller, visit.info)
+    newest = visit.request.headers.get("last-event-id", "")
+    watch = LiveWatch(
+        topic="overview",
+        tenant=visit.caller.tenant,
+        session=form_token(visit.token),
+        mark=newest if newest.isdigit() else mark,
+        allowed=partial(visit.still_may, Role.AUDITOR),
+        reader=partial(ActivityReader, visit.services, visit.caller.tenant),
+    )
+    return PageStream(visit, watch)
+
+
 @router.get("/console/")
 async def show_overview(visit: VisitDep) -> Response:
     """Show the overview, each part of it to those who may read what it is made of."""
@@ -93,21 +141,23 @@ async def show_overview(visit: VisitDep) -> Response:
 
 async def _activity(visit: Visit) -> Activity:
     services, now = visit.services, datetime.now(UTC)
-    first = now.date() - timedelta(days=DAYS - 1)
-    sums = await AuditCounts(services.audit).counts(
-        visit.caller, ["day", "action", "outcome"], visit.info, since=first
+    sums = await AuditCounts(services.audit).counts(visit.caller, _BY, visit.info, since=_first_day(now))
+    page = await services.audit.query(
+        visit.caller, AuditQuery(since=now - timedelta(days=1)), visit.info, limit=_RECENT
     )
+    return activity_of(sums, page.items, now)
+
+
+def activity_of(sums: CountPage, events: Sequence[AuditEvent], now: datetime) -> Activity:
+    """Return the activity that sums of days and the newest events show."""
     by_day: dict[str, Counter[str]] = {}
     for row in sums.items:
         day, action, outcome = row.values
         if action in _CALLS and outcome in _OUTCOMES:
             by_day.setdefault(day, Counter())[outcome] += row.events
-    days = [first + timedelta(days=number) for number in range(DAYS)]
+    days = [_first_day(now) + timedelta(days=number) for number in range(DAYS)]
     rows = [(day.isoformat(), by_day.get(day.isoformat(), Counter()), _day_address(day)) for day in days]
-    page = await services.audit.query(
-        visit.caller, AuditQuery(since=now - timedelta(days=1)), visit.info, limit=_RECENT
-    )
-    calls = [event for event in page.items if event.action in _CALLS]
+    calls = [event for event in events if event.action in _CALLS]
     times = sorted(event.duration_us / 1000 for event in calls if event.outcome == "ok")
     types = Counter[str]()
     for event in calls:
@@ -180,6 +230,10 @@ def _is_degraded(event: AuditEvent) -> bool:
 
 def _quantile(times: Sequence[float], share: float) -> float | None:
     return times[min(len(times) - 1, int(share * len(times)))] if times else None
+
+
+def _first_day(now: datetime) -> date:
+    return now.date() - timedelta(days=DAYS - 1)
 
 
 def _day_address(day: date) -> str:

@@ -94,8 +94,11 @@ class ConsoleSessions:
             raise _spent()
         return await self._begin(caller, digest, request)
 
-    async def resume(self, token: str | None, address: str | None) -> Caller:
-        """Return whose session ``token`` names, with the roles that the key has now; else UnauthenticatedError."""
+    async def resume(self, token: str | None, address: str | None, *, is_use: bool = True) -> Caller:
+        """Return whose session ``token`` names, with the roles that the key has now; else UnauthenticatedError.
+
+        Without ``is_use`` the time until it ends for want of use goes on: for streams, which nobody may look at.
+        """
         match = _TOKEN.fullmatch(token or "")
         if match is None:
             raise _ended()
@@ -104,7 +107,8 @@ class ConsoleSessions:
         if self.needs_key and (known_key is None or known_key.caller.tenant != tenant):
             raise _ended()
         try:
-            session = await self.sessions.resume(_owner(tenant, key_id), session_id)
+            find = self.sessions.resume if is_use else self.sessions.look
+            session = await find(_owner(tenant, key_id), session_id)
         except NotFoundError:
             raise _ended() from None
         caller, _ = self._holder(known_key, session, REVISION, address)

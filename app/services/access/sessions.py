@@ -88,7 +88,7 @@ class SessionService:
         An id that is unknown, expired or another caller's raises the same NotFoundError.
         """
         digest = session_key(session_id)
-        stored = self._checked(caller, await self._find((caller.tenant, digest)))
+        stored = await self._live(caller, digest)
         moment = self.now()
         if (moment - stored.last_seen).total_seconds() >= min(_TOUCH_S, self.idle_s / 4):
             async with self.database.transaction(caller.tenant) as tx:
@@ -97,6 +97,10 @@ class SessionService:
             if not alive:
                 raise _no_session()
         return _session(session_id, stored)
+
+    async def look(self, caller: Caller, session_id: str) -> Session:
+        """Return the caller's session as ``resume`` does, without counting as a use of it."""
+        return _session(session_id, await self._live(caller, session_key(session_id)))
 
     async def remember(self, caller: Caller, session_id: str, preferences: Mapping[str, Any]) -> Session:
         """Merge ``preferences`` into the session, safely beside concurrent changes; None removes a name."""
@@ -142,6 +146,9 @@ class SessionService:
             total += removed
             if removed < _PURGE_BATCH:
                 return total
+
+    async def _live(self, caller: Caller, digest: str) -> StoredSession:
+        return self._checked(caller, await self._find((caller.tenant, digest)))
 
     async def _find(self, name: tuple[str, str]) -> StoredSession | None:
         return await (self.memory.get(name, self._load) if self.database.embedded else self._load(name))
