@@ -7,7 +7,9 @@ from app.core.access import DEFAULT_TENANT, Caller, Role
 from app.edge.protected_resources import ProtectedResources
 from app.engines.tokens import JoseReader
 from app.services.access.credentials import Authenticator
+from app.services.access.identity.sign_ins import IdentitySignIns
 from app.services.access.issuer_keys import IssuerKeys
+from app.services.access.sessions import SessionService
 from app.services.access.token_callers import TokenCallers
 from app.services.access.token_states import TokenState
 from app.services.audit.audit import AuditService
@@ -26,9 +28,7 @@ async def authenticator(
     if not settings.auth.issuers:
         yield Authenticator(database, audit, anonymous)
         return
-    client = IssuerClient(
-        networks=settings.upstreams.allowed_networks, development=settings.environment == "development"
-    )
+    client = _client(settings)
     reader = JoseReader()
     issuers = {entry.issuer: IssuerKeys(entry.trusted(), client, reader) for entry in settings.auth.issuers}
     asked = {
@@ -51,3 +51,19 @@ def protected_resources(settings: Settings) -> ProtectedResources | None:
         return None
     trusted = [entry.trusted() for entry in settings.auth.issuers]
     return ProtectedResources(trusted, settings.auth.resource)
+
+
+def sign_ins(
+    settings: Settings, authenticator: Authenticator, sessions: SessionService
+) -> IdentitySignIns | None:
+    """Return what signs people in to the console with issuers, None where none is set up for it."""
+    callers = authenticator.tokens
+    if callers is None or not any(entry.console for entry in settings.auth.issuers):
+        return None
+    return IdentitySignIns(callers.issuers, _client(settings), callers, sessions, authenticator)
+
+
+def _client(settings: Settings) -> IssuerClient:
+    return IssuerClient(
+        networks=settings.upstreams.allowed_networks, development=settings.environment == "development"
+    )

@@ -32,7 +32,7 @@ from app.edge.logs import configure_logging
 from app.edge.observability import Metrics
 from app.edge.protected_resources import resource_routers
 from app.edge.tracing import tracer_to
-from app.identity_wiring import protected_resources
+from app.identity_wiring import protected_resources, sign_ins
 from app.places_wiring import mark_store
 from app.protocol.methods.aggregated import AggregatedPrimitives
 from app.protocol.methods.interceptors import OLDEST_PROTOCOL
@@ -273,7 +273,10 @@ def _services(services: Services) -> RouteServices:
 
 def _console(services: Services, routes: RouteServices) -> ConsoleServices:
     return ConsoleServices(
-        sessions=ConsoleSessions(services.sessions, routes.authenticator, services.audit),
+        sessions=ConsoleSessions(
+            *(services.sessions, routes.authenticator, services.audit),
+            people=sign_ins(services.settings, routes.authenticator, services.sessions),
+        ),
         access=routes.access,
         audit=routes.audit,
         policies=routes.policies,

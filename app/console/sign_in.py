@@ -23,15 +23,22 @@ from app.console.visits import (
     read_form,
     see,
 )
-from app.core.errors import UnauthenticatedError
+from app.core.errors import ServiceError, UnauthenticatedError
 from app.edge.facts import facts_of
 from app.edge.limits import RouteLimits, takes
+from app.edge.problems import status_of
 from app.services.access.console_sessions import LONGEST, form_token
 
 _FORM_COOKIE: Final = "sluice_sign_in"
 _MOST_BYTES: Final = 4096
 _FORM_S: Final = 3600
 _FORM_TYPE: Final = frozenset({"application/x-www-form-urlencoded"})
+_INVALID_LINK: Final = UnauthenticatedError(
+    "This link was used already, or is older than five minutes. `sluice console` makes another one."
+)
+_INVALID_KEY: Final = UnauthenticatedError(
+    "This key is not valid here. It may be mistyped, revoked, expired, or bound to another network."
+)
 
 router = new_pages()
 
@@ -40,8 +47,8 @@ router = new_pages()
 async def show_sign_in(
     request: Request, following: Annotated[str | None, Query(alias="next", max_length=2000)] = None
 ) -> Response:
-    """Show the form for a key."""
-    return _form(request, own_page(following))
+    """Show the form for a key, and the issuers with which people sign in."""
+    return sign_in_page(request, own_page(following))
 
 
 @router.post("/console/sign-in")
@@ -62,18 +69,10 @@ async def sign_in(request: Request) -> Response:
             caller, token = await services.sessions.start(key, facts.info(inf))
     except UnauthenticatedError as error:
         facts.fail(error)
-        return _form(request, following, refused="link" if link else "key")
+        return sign_in_page(request, following, refused=_INVALID_LINK if link else _INVALID_KEY)
     facts.admit(caller)
     answer = see(following)
-    answer.set_cookie(
-        SESSION_COOKIE,
-        token,
-        max_age=int(LONGEST.total_seconds()),
-        path="/console",
-        secure=is_https(request),
-        httponly=True,
-        samesite="strict",
-    )
+    keep_session(answer, token, secure=is_https(request))
     answer.delete_cookie(_FORM_COOKIE, path=SIGN_IN, httponly=True, samesite="strict")
     return answer
 
@@ -88,20 +87,36 @@ async def sign_out(visit: VisitDep, form: FormDep) -> Response:  # noqa: ARG001 
     return answer
 
 
-def _form(request: Request, following: str, *, refused: str | None = None) -> Response:
+def keep_session(answer: Response, token: str, *, secure: bool) -> None:
+    """Let the browser keep the token of a session, which other sites never make it send."""
+    answer.set_cookie(
+        SESSION_COOKIE,
+        token,
+        max_age=int(LONGEST.total_seconds()),
+        path="/console",
+        secure=secure,
+        httponly=True,
+        samesite="strict",
+    )
+
+
+def sign_in_page(request: Request, following: str, *, refused: ServiceError | None = None) -> Response:
+    """Return the page to sign in with; ``refused`` is why the last attempt failed."""
     cookie = cookie_of(request.scope["headers"], _FORM_COOKIE) or new_token()
     services = console_services(request)
+    people = services.sessions.people
     answer = page(
         request,
         "sign_in.html",
         {
             "form_token": form_token(cookie),
             "following": following,
-            "refused": refused,
+            "refused": refused.message if refused is not None else None,
             "needs_key": services.sessions.needs_key,
+            "issuers": people.offered() if people is not None else [],
             "version": services.version,
         },
-        status=HTTPStatus.UNAUTHORIZED if refused else HTTPStatus.OK,
+        status=status_of(refused) if refused is not None else HTTPStatus.OK,
     )
     answer.set_cookie(
         _FORM_COOKIE,

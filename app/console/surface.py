@@ -4,7 +4,7 @@ from typing import Final
 
 from fastapi import APIRouter
 
-from app.console import doors, sign_in
+from app.console import doors, identity, sign_in
 from app.console.pages import access, audit, conversations, overview, playground, servers, subjects
 from app.console.rendering import refusal_page
 from app.console.visits import SIGN_IN, session_of
@@ -14,7 +14,7 @@ CONSOLE: Final = ForeignSurface(
     prefix="/console/",
     credential=session_of,
     page=refusal_page,
-    open_paths=frozenset({SIGN_IN}),
+    open_paths=frozenset({SIGN_IN, identity.LOGOUT}),
 )
 """Its credential is a session; the EdgeGuard is given it, and ``Served.gates`` who knows the sessions."""
 
@@ -24,6 +24,7 @@ def console_routers() -> tuple[APIRouter, ...]:
     return (
         doors.router,
         sign_in.router,
+        identity.router,
         overview.router,
         playground.router,
         conversations.router,

@@ -241,7 +241,11 @@ def _signed_out(request: Request, error: UnauthenticatedError) -> Response:
     facts.fail(error)
     address = SIGN_IN
     wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-    if wanted != HOME and own_page(wanted) == wanted:
+    renew = error.details.get("renew") if request.method == "GET" else None
+    if renew is not None:
+        # The issuer answers without a word while the person is signed in there.
+        address = f"{SIGN_IN}/with/{renew}?quiet=1&next={quote(own_page(wanted), safe='')}"
+    elif wanted != HOME and own_page(wanted) == wanted:
         address = f"{SIGN_IN}?next={quote(wanted, safe='')}"
     if "hx-request" in request.headers:
         return Response(status_code=HTTPStatus.NO_CONTENT.value, headers={"hx-redirect": address})

@@ -70,6 +70,21 @@ class Introspection:
 
 
 @dataclass(frozen=True, slots=True)
+class ConsoleClient:
+    """As which client of an issuer people sign in to the console (OpenID Connect, authorization code with PKCE).
+
+    ``redirect_uri`` is where the issuer leads them back to, as it is registered there. ``name`` is what they choose by.
+    ``client_secret`` None: a public client.
+    """
+
+    client_id: str
+    redirect_uri: str
+    name: str
+    client_secret: str | None = field(default=None, repr=False)
+    scopes: tuple[str, ...] = ("openid",)
+
+
+@dataclass(frozen=True, slots=True)
 class TrustedIssuer:
     """An issuer of tokens, and what its tokens must be like to be taken here.
 
@@ -89,6 +104,7 @@ class TrustedIssuer:
     scopes: tuple[str, ...] = ()
     tenants: tuple[str, ...] = ()
     introspection: Introspection | None = None
+    console: ConsoleClient | None = None
 
     def rule_for(self, claims: Mapping[str, Any]) -> MappingRule | None:
         """Return the first rule that matches, None where none does: there is no default."""

@@ -72,8 +72,8 @@ class TokenReader(Protocol):
         """Return whether ``text`` has the shape of a signed token."""
         ...
 
-    def head(self, token: str) -> TokenHead:
-        """Return what to check a token with, or raise TokenRefusedError."""
+    def head(self, token: str, *, logout: bool = False) -> TokenHead:
+        """Return what to check a token with, or raise TokenRefusedError; ``logout``: a logout token."""
         ...
 
     def keys(self, document: Any) -> Sequence[VerifyingKey]:
@@ -84,6 +84,12 @@ class TokenReader(Protocol):
         self, token: str, head: TokenHead, keys: Sequence[VerifyingKey], issuer: TrustedIssuer, now: float
     ) -> VerifiedToken:
         """Return the claims, or raise TokenRefusedError; ``now`` is in seconds since 1970."""
+        ...
+
+    def logout(
+        self, token: str, head: TokenHead, keys: Sequence[VerifyingKey], issuer: TrustedIssuer, now: float
+    ) -> VerifiedToken:
+        """Return the claims of a logout token, which may name a session and no subject; else as ``verified``."""
         ...
 
     def introspected(self, claims: Mapping[str, Any], issuer: TrustedIssuer, now: float) -> VerifiedToken:

@@ -30,6 +30,7 @@ _DEEPEST: Final = 16
 _SHAPE: Final = re.compile(r"eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*")
 _TYPES: Final = frozenset({"jwt", "at+jwt", "application/at+jwt"})
 """What an access token may call itself (RFC 9068); a logout token, an ID token's proof or the like is none."""
+_LOGOUT_TYPES: Final = frozenset({"jwt", "logout+jwt", "application/logout+jwt"})
 _RSA: Final = frozenset({"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"})
 _CURVES: Final = {
     "P-256": frozenset({"ES256"}),
@@ -79,8 +80,8 @@ class JoseReader:
         """Return whether ``text`` has the shape of a signed token."""
         return _SHAPE.fullmatch(text) is not None
 
-    def head(self, token: str) -> TokenHead:
-        """Return what to check a token with, or raise TokenRefusedError."""
+    def head(self, token: str, *, logout: bool = False) -> TokenHead:
+        """Return what to check a token with, or raise TokenRefusedError; ``logout``: a logout token."""
         if len(token) > LONGEST_TOKEN or _SHAPE.fullmatch(token) is None:
             raise TokenRefusedError("token")
         segments = token.encode().split(b".")
@@ -88,7 +89,8 @@ class JoseReader:
         algorithm, key_id = header.get("alg"), header.get("kid")
         kind = header.get("typ", "JWT")
         # An extension that must be understood (crit) is understood by nobody here.
-        if "crit" in header or "b64" in header or not isinstance(kind, str) or kind.lower() not in _TYPES:
+        kinds = _LOGOUT_TYPES if logout else _TYPES
+        if "crit" in header or "b64" in header or not isinstance(kind, str) or kind.lower() not in kinds:
             raise TokenRefusedError("token")
         if key_id is not None and not (isinstance(key_id, str) and len(key_id) <= _LONGEST_KEY_ID):
             raise TokenRefusedError("token")
@@ -110,16 +112,16 @@ class JoseReader:
         self, token: str, head: TokenHead, keys: Sequence[VerifyingKey], issuer: TrustedIssuer, now: float
     ) -> VerifiedToken:
         """Return the claims, or raise TokenRefusedError; ``now`` is in seconds since 1970."""
-        if head.issuer != issuer.issuer:
-            raise TokenRefusedError("issuer")
-        if head.algorithm not in issuer.algorithms:
-            raise TokenRefusedError("signature")
-        fitting = [key.key for key in keys if isinstance(key, JoseKey) and head.algorithm in key.algorithms]
-        payload = next((read for key in fitting if (read := _signed(token, head, key)) is not None), None)
-        if payload is None:
-            raise TokenRefusedError("signature")
-        claims = _parsed(payload)
+        claims = _claims(token, head, keys, issuer)
         _check_claims(claims, issuer, now, essential=("iss", "aud", "sub", "exp", "iat"))
+        return VerifiedToken(claims, _until(claims, issuer))
+
+    def logout(
+        self, token: str, head: TokenHead, keys: Sequence[VerifyingKey], issuer: TrustedIssuer, now: float
+    ) -> VerifiedToken:
+        """Return the claims of a logout token, which may name a session and no subject; else as ``verified``."""
+        claims = _claims(token, head, keys, issuer)
+        _check_claims(claims, issuer, now, essential=("iss", "aud", "exp", "iat"))
         return VerifiedToken(claims, _until(claims, issuer))
 
     def introspected(self, claims: Mapping[str, Any], issuer: TrustedIssuer, now: float) -> VerifiedToken:
@@ -134,6 +136,21 @@ class JoseReader:
             named["sub"] = named["client_id"]
         _check_claims(named, issuer, now, essential=("aud", "sub"))
         return VerifiedToken(named, _until(named, issuer))
+
+
+def _claims(
+    token: str, head: TokenHead, keys: Sequence[VerifyingKey], issuer: TrustedIssuer
+) -> dict[str, Any]:
+    """Return what a key of the issuer has signed, unchecked beyond that."""
+    if head.issuer != issuer.issuer:
+        raise TokenRefusedError("issuer")
+    if head.algorithm not in issuer.algorithms:
+        raise TokenRefusedError("signature")
+    fitting = [key.key for key in keys if isinstance(key, JoseKey) and head.algorithm in key.algorithms]
+    payload = next((read for key in fitting if (read := _signed(token, head, key)) is not None), None)
+    if payload is None:
+        raise TokenRefusedError("signature")
+    return _parsed(payload)
 
 
 def _object(segment: bytes) -> dict[str, Any]:
@@ -214,7 +231,8 @@ def _check_claims(
     except JoseError:
         raise TokenRefusedError("token") from None
     # A token that is bound to a key of its holder is worth nothing without a proof, which is not asked for here.
-    if "cnf" in claims or not 1 <= len(claims["sub"]) <= LONGEST_SUBJECT or not claims["sub"].isprintable():
+    subject = claims.get("sub", "-")
+    if "cnf" in claims or not 1 <= len(subject) <= LONGEST_SUBJECT or not subject.isprintable():
         raise TokenRefusedError("token")
     if "iat" in claims and claims["iat"] + issuer.max_token_age_s + issuer.leeway_s < now:
         raise TokenRefusedError("token_old")

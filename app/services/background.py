@@ -17,6 +17,7 @@ from app.services.audit.counts import AuditCounts
 from app.services.audit.sealer import LogSealer
 from app.services.audit.sinks.delivery import Outlets
 from app.store.access.access import remove_old_secrets
+from app.store.access.identity_marks import remove_old_marks
 from app.store.audit.audit import drop_emptied_partitions, make_partitions
 from app.store.database import Database
 from app.store.locks import only_here
@@ -119,6 +120,7 @@ def housekeeping(
     async def forget_old_secrets() -> None:
         async with database.system_transaction() as tx:
             await remove_old_secrets(tx, access.now())
+            await remove_old_marks(tx, access.now())
 
     return [
         Job("purge-scopes", purge_every_s, purge_scopes),

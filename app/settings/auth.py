@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator
 from ipaddress import ip_address
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Final, Literal, Self, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
@@ -12,6 +12,7 @@ from app.core.access import KEY_PATTERN, Role, check_tenant, check_union
 from app.core.errors import InvalidArgumentsError
 from app.core.identities import (
     SCOPE_TEXT,
+    ConsoleClient,
     Introspection,
     MappingRule,
     TrustedIssuer,
@@ -20,6 +21,9 @@ from app.core.identities import (
     checked_network,
 )
 from app.settings.sections import BaseUrl, Section
+
+RETURN_PATH: Final = "/console/sign-in/return"
+"""Where an issuer leads whoever signs in back to."""
 
 Entries = TypeVar("Entries", bound=Collection[Any])
 
@@ -131,6 +135,42 @@ class IntrospectionSettings(_Listed):
         )
 
 
+class ConsoleSignIn(_Listed):
+    """As which client of an issuer people sign in to the console."""
+
+    client_id: Annotated[str, Field(min_length=1, max_length=500)]
+    client_secret: SecretStr | None = None
+    redirect_uri: IssuerUrl
+    name: Annotated[str, Field(min_length=1, max_length=60)] = "your company's account"
+    scopes: tuple[ScopeText, ...] = ("openid",)
+
+    @field_validator("redirect_uri")
+    @classmethod
+    def leads_back(cls, uri: str) -> str:
+        """Refuse an address at which the console does not wait."""
+        if not urlsplit(uri).path == RETURN_PATH:
+            raise ValueError(f"redirectUri is the address of this service followed by {RETURN_PATH}")
+        return uri
+
+    @field_validator("scopes")
+    @classmethod
+    def open_id(cls, scopes: tuple[str, ...]) -> tuple[str, ...]:
+        """Refuse scopes for which an issuer gives no ID token."""
+        if "openid" not in scopes:
+            raise ValueError("scopes must name openid")
+        return scopes
+
+    def client(self) -> ConsoleClient:
+        """Return the client."""
+        return ConsoleClient(
+            client_id=self.client_id,
+            redirect_uri=self.redirect_uri,
+            name=self.name,
+            client_secret=self.client_secret.get_secret_value() if self.client_secret is not None else None,
+            scopes=self.scopes,
+        )
+
+
 class IssuerSettings(_Listed):
     """An issuer of tokens, and what its tokens must be like."""
 
@@ -144,12 +184,16 @@ class IssuerSettings(_Listed):
     leeway: Annotated[int, Field(ge=0, le=120)] = 30
     scopes: tuple[ScopeText, ...] = ()
     introspection: IntrospectionSettings | None = None
+    console: ConsoleSignIn | None = None
 
     @model_validator(mode="after")
     def maps(self) -> Self:
         """Refuse an issuer whose tokens nothing could map."""
         if not self.rules and not self.tenants:
             raise ValueError("the issuer has no entry in rules, and no tenants whose policies have some")
+        # An ID token says who signed in to the console; as an access token it must open nothing.
+        if self.console is not None and self.console.client_id in self.audience:
+            raise ValueError("the console's clientId is no audience: its ID tokens would open every door")
         return self
 
     def trusted(self) -> TrustedIssuer:
@@ -165,6 +209,7 @@ class IssuerSettings(_Listed):
             scopes=self.scopes,
             tenants=self.tenants,
             introspection=self.introspection.introspection() if self.introspection is not None else None,
+            console=self.console.client() if self.console is not None else None,
         )
 
     @property
@@ -181,7 +226,8 @@ class IssuerSettings(_Listed):
     @property
     def _addresses(self) -> list[str]:
         asked = self.introspection.uri if self.introspection is not None else None
-        return [url for url in (self.issuer, self.jwks_uri, asked) if url is not None]
+        led = self.console.redirect_uri if self.console is not None else None
+        return [url for url in (self.issuer, self.jwks_uri, asked, led) if url is not None]
 
 
 class AuthSettings(Section):

@@ -11,7 +11,7 @@ import aiohttp
 
 from app import __version__
 from app.core.errors import ServiceError
-from app.core.identities import Introspection
+from app.core.identities import ConsoleClient, Introspection
 from app.core.strictjson import loads
 from app.upstream.transport.dialing import AddressRefusedError, gated_connector
 
@@ -75,12 +75,22 @@ class IssuerClient:
 
     async def introspected(self, address: str, introspection: Introspection, token: str) -> Any:
         """Return what an issuer says of a token (RFC 7662), or raise IssuerDownError."""
-        # RFC 6749, section 2.3.1: both are encoded as in a form before they are put together.
-        login = aiohttp.encode_basic_auth(
-            quote_plus(introspection.client_id), quote_plus(introspection.client_secret)
-        )
+        login = _login(introspection.client_id, introspection.client_secret)
         headers = {"Accept": "application/json", "Authorization": login}
         form = {"token": token, "token_type_hint": "access_token"}
+        async with (
+            self._session(address) as session,
+            session.post(address, data=form, allow_redirects=False, headers=headers) as response,
+        ):
+            return await _value(response)
+
+    async def redeemed(self, address: str, client: ConsoleClient, form: Mapping[str, str]) -> Any:
+        """Return what an issuer gives for an authorization code (RFC 6749, 4.1.3), or raise IssuerDownError."""
+        headers = {"Accept": "application/json"}
+        if client.client_secret is None:
+            form = {**form, "client_id": client.client_id}
+        else:
+            headers["Authorization"] = _login(client.client_id, client.client_secret)
         async with (
             self._session(address) as session,
             session.post(address, data=form, allow_redirects=False, headers=headers) as response,
@@ -119,6 +129,11 @@ class IssuerClient:
         if self.development:
             return _LOOPBACK if parts.scheme == "http" else (*self.networks, *_LOOPBACK)
         return self.networks
+
+
+def _login(client_id: str, secret: str) -> str:
+    # RFC 6749, section 2.3.1: both are encoded as in a form before they are put together.
+    return aiohttp.encode_basic_auth(quote_plus(client_id), quote_plus(secret))
 
 
 async def _value(response: aiohttp.ClientResponse) -> Any:

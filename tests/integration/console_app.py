@@ -2,9 +2,9 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterable, Mapping, MutableMapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, MutableMapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from html import unescape
 from itertools import chain
@@ -16,12 +16,18 @@ from app.api.surface import SURFACES
 from app.console.services import ConsoleServices
 from app.console.surface import CONSOLE, console_routers
 from app.core.access import Role
+from app.core.identities import TrustedIssuer
 from app.edge.guard import EdgeGuard
 from app.edge.lifespan_state import Served
 from app.edge.limits import DeclaredLimits, EdgeLimits
+from app.engines.tokens import JoseReader
 from app.services.access.console_sessions import ConsoleSessions
+from app.services.access.identity.sign_ins import IdentitySignIns
+from app.services.access.issuer_keys import IssuerKeys
 from app.services.access.sessions import SessionService
+from app.services.access.token_callers import TokenCallers
 from app.services.audit.anchoring import LogLag
+from app.upstream.issuers import IssuerClient
 from tests.integration.rest_app import Rest, open_rest
 
 ORIGIN = "http://localhost:8000"
@@ -136,11 +142,27 @@ async def streaming(console: Console, browser: Browser, path: str) -> AsyncItera
 
 
 @asynccontextmanager
-async def open_console(database_url: str, **more: Any) -> AsyncIterator[Console]:
-    """Return the console on a migrated database; ``more`` are services in the place of its own."""
+async def open_console(
+    database_url: str,
+    *,
+    trusted: Callable[[Rest], TrustedIssuer] | None = None,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    **more: Any,
+) -> AsyncIterator[Console]:
+    """Return the console on a migrated database; ``more`` are services in the place of its own.
+
+    ``trusted`` returns an issuer whose tokens it takes, and whose people sign in where it is set up for that.
+    """
     async with open_rest(database_url) as rest:
         services, database = rest.services, rest.services.access.database
-        sessions = ConsoleSessions(SessionService(database), services.authenticator, services.audit)
+        kept, gate, people = SessionService(database, now=now), services.authenticator, None
+        if trusted is not None:
+            client, reader, issuer = IssuerClient(development=True), JoseReader(), trusted(rest)
+            keys = {issuer.issuer: IssuerKeys(issuer, client, reader)}
+            callers = TokenCallers(keys, {}, reader, database, services.audit)
+            gate = replace(gate, tokens=callers, now=now)
+            people = IdentitySignIns(keys, client, callers, kept, gate)
+        sessions = ConsoleSessions(kept, gate, services.audit, people)
         routers = console_routers()
         # The reference that the framework brings is not the service's.
         rest.app.router.routes[:] = [
@@ -162,7 +184,7 @@ async def open_console(database_url: str, **more: Any) -> AsyncIterator[Console]
             "version": "0",
         }
         rest.app.state.console_services = ConsoleServices(**{**values, **more})
-        served = Served(services.authenticator, gates={CONSOLE.prefix: sessions})
+        served = Served(gate, gates={CONSOLE.prefix: sessions})
         declared = DeclaredLimits.of(chain.from_iterable(router.routes for router in routers))
         guard = EdgeGuard(rest.app, EdgeLimits(), declared, served, surfaces=(*SURFACES, CONSOLE))
         yield Console(rest, guard, sessions)

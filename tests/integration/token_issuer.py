@@ -3,11 +3,12 @@
 import json
 import threading
 import time
-from base64 import b64encode
+from base64 import b64encode, urlsafe_b64encode
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, quote_plus
@@ -36,6 +37,9 @@ class Issuer:
     answer: Callable[[BaseHTTPRequestHandler], None] | None = None
     stopped: threading.Event = field(default_factory=threading.Event)
 
+    codes: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
+    """For each authorization code, which works once: the challenge that was asked with, and the answer."""
+
     states: dict[str, Any] = field(default_factory=dict)
     """What it says of tokens when it is asked; of all others, that they do not count."""
 
@@ -47,6 +51,8 @@ class Issuer:
             "issuer": self.url,
             "jwks_uri": f"{self.url}/keys",
             "introspection_endpoint": f"{self.url}/introspect",
+            "authorization_endpoint": f"{self.url}/authorize",
+            "token_endpoint": f"{self.url}/token",
         }
 
     def claims(self, **changed: Any) -> dict[str, Any]:
@@ -90,6 +96,14 @@ def token_issuer() -> Iterator[Issuer]:
                 issuer.answer(self)
                 return
             body = parse_qs(self.rfile.read(int(self.headers["content-length"])).decode())
+            if self.path == "/token":
+                challenge, granted = issuer.codes.pop(body["code"][0], ("", {}))
+                digest = sha256(body["code_verifier"][0].encode()).digest()
+                fits = challenge == urlsafe_b64encode(digest).rstrip(b"=").decode()
+                ours = self.headers["authorization"] == LOGIN and body["grant_type"] == ["authorization_code"]
+                answer = granted if fits and ours else {"error": "invalid_grant"}
+                send(self, json.dumps(answer).encode(), status=200 if fits and ours else 400)
+                return
             if self.path != "/introspect" or self.headers["authorization"] != LOGIN:
                 send(self, b"{}", status=401)
             else:

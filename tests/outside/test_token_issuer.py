@@ -45,9 +45,9 @@ def free_port() -> int:
 
 
 @contextmanager
-def provider(port: int, resource: str) -> Iterator["subprocess.Popen[str]"]:
-    """Run the provider until the end of the body."""
-    command = [str(BIN / "node"), "issuer.mjs", str(port), resource]
+def provider(port: int, resource: str, console: str = "") -> Iterator["subprocess.Popen[str]"]:
+    """Run the provider until the end of the body; ``console`` is the address of the console that it knows."""
+    command = [str(BIN / "node"), "issuer.mjs", str(port), resource, *([console] if console else [])]
     process = subprocess.Popen(command, cwd=FOLDER, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:

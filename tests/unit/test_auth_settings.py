@@ -17,6 +17,11 @@ ISSUER: dict[str, Any] = {
 }
 
 
+CONSOLE = {
+    "clientId": "console",
+    "clientSecret": "never-to-be-seen",
+    "redirectUri": "https://sluice.example.com/console/sign-in/return",
+}
 LOGIN = {"clientId": "sluice", "clientSecret": "never-to-be-seen"}
 
 
@@ -58,6 +63,13 @@ def test_issuers_are_read_from_json_and_from_the_file(
         (rule(when={"groups": []}), "WHEN"),
         (rule(when={"scope": 'a" b'}), "quote"),
         (rule(tenant="Acme"), "tenant's name"),
+        (
+            issuer(console={**CONSOLE, "redirectUri": "https://sluice.example.com/"}),
+            "/console/sign-in/return",
+        ),
+        (issuer(console={**CONSOLE, "scopes": ["groups"]}), "openid"),
+        (issuer(console={**CONSOLE, "clientId": "https://sluice.example.com/mcp"}), "is no audience"),
+        (issuer(console={**CONSOLE, "name": ""}), "NAME"),
         (rule(grants=["0123abcd"]), "grant"),
         (rule(grants=["sub-0123"]), "grant"),
         (rule(cidrs=["10.0.0.1/8"]), "CIDRS"),

@@ -1,4 +1,4 @@
-"""Sessions of people in the console: begun with an API key, and worth what that key is worth at each request."""
+"""Sessions of people in the console: worth at each request what the key or the identity that began them is worth."""
 
 import hashlib
 import math
@@ -14,6 +14,7 @@ from app.core.errors import NotFoundError, UnauthenticatedError
 from app.core.request import RequestInfo
 from app.services.access.access import HOST
 from app.services.access.credentials import Authenticator, KnownKey
+from app.services.access.identity.sign_ins import OWNER, IdentitySignIns
 from app.services.access.sessions import SESSION_ID, Session, SessionService
 from app.services.audit.audit import AuditService
 
@@ -23,10 +24,9 @@ LINK_LIFETIME: Final = timedelta(minutes=5)
 LONGEST: Final = timedelta(hours=12)
 """After which a session ends, however much it is used."""
 
-_OWNER: Final = "console:"
-"""What stands before the key's id in the owner of a session, so that no MCP client can join it with that key."""
 _LINK_OWNER: Final = "console-link:"
 _SECRET, _UNTIL = "secret", "until"
+_PERSON: Final = re.compile(rf"[a-z0-9-]{{1,63}}\.sub-[0-9a-f]{{1,64}}\.{SESSION_ID.pattern}")
 _TOKEN: Final = re.compile(rf"([a-z0-9-]{{1,63}})\.([a-z0-9]{{1,16}})\.({SESSION_ID.pattern})")
 
 
@@ -42,6 +42,8 @@ class ConsoleSessions:
     sessions: SessionService
     authenticator: Authenticator
     audit: AuditService
+    people: IdentitySignIns | None = None
+    """Who signs in with an issuer; None: only keys are taken."""
 
     @property
     def needs_key(self) -> bool:
@@ -99,6 +101,8 @@ class ConsoleSessions:
 
         Without ``is_use`` the time until it ends for want of use goes on: for streams, which nobody may look at.
         """
+        if self.people is not None and token is not None and _PERSON.fullmatch(token):
+            return await self.people.resume(token, address, is_use=is_use)
         match = _TOKEN.fullmatch(token or "")
         if match is None:
             raise _ended()
@@ -166,7 +170,7 @@ def form_token(token: str) -> str:
     return hashlib.sha256(b"console form\0" + token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _owner(tenant: str, key_id: str, kind: str = _OWNER) -> Caller:
+def _owner(tenant: str, key_id: str, kind: str = OWNER) -> Caller:
     return Caller(tenant, kind + key_id, frozenset())
 
 

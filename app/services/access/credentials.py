@@ -19,6 +19,7 @@ from app.core.errors import (
 )
 from app.core.events import Changed
 from app.core.request import RequestInfo
+from app.services.access.identity.ends import IDENTITY_ENDED
 from app.services.access.refused_credentials import Reason, RefusedCredentials
 from app.services.access.token_callers import CallerRefusedError, TokenCallers
 from app.services.audit.audit import AuditService
@@ -219,6 +220,8 @@ class Authenticator:
             self.tokens.forget(changed.tenant)
         if changed.kind in (EVERYTHING, POLICY_CHANGED):
             self.keeping.forget_where(lambda kept: changed.tenant in (None, kept[0]))
+        if self.tokens is not None and changed.kind == IDENTITY_ENDED:
+            self.tokens.forget_identity(changed.name)
         if self.tokens is not None and changed.kind in (EVERYTHING, POLICY_CHANGED):
             self.tokens.forget_rules(changed.tenant)
 

@@ -2,7 +2,8 @@
 
 import asyncio
 import hashlib
-from collections.abc import Mapping
+import math
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from ipaddress import IPv4Network, IPv6Network, ip_network
@@ -14,10 +15,12 @@ from app.core.contracts.policy import IdentityPolicy
 from app.core.errors import StoreUnavailableError
 from app.core.identities import MappingRule, TrustedIssuer, agents_of
 from app.core.tokens import TokenFault, TokenReader, TokenRefusedError, VerifiedToken
+from app.services.access.identity.ends import IdentityEnds
 from app.services.access.issuer_keys import IssuerKeys
 from app.services.access.token_states import TokenState, looks_opaque
 from app.services.audit.audit import AuditService
 from app.services.caching import ShortMemory
+from app.store.access.identity_marks import ended_at
 from app.store.access.policies import find_policy
 from app.store.access.tenants import Tenant, find_tenant
 from app.store.database import Database
@@ -35,11 +38,15 @@ _LOOKUP_WAIT_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class KnownToken:
-    """A verified token prepared for checks: whose it is, until when (seconds since 1970), and from where."""
+    """A verified token prepared for checks: whose it is, until when (seconds since 1970), and from where.
+
+    ``marks`` are those under which its owner, or the session at the issuer, may have ended.
+    """
 
     caller: Caller
     until: float
     networks: Networks
+    marks: frozenset[str] = frozenset()
 
 
 class StoredRules(NamedTuple):
@@ -158,19 +165,25 @@ class TokenCallers:
             issuer, verified = await self._checked(token, moment.timestamp())
         except TokenRefusedError as error:
             return TokenTrial(error.reason)
-        rules = (*issuer.rules, *await self._stored_rules(issuer))
+        rules = await self.rules_of(issuer)
         missing = tuple(rule.missing(verified.claims) for rule in rules)
         rule = next((rule for rule, names in zip(rules, missing, strict=True) if not names), None)
         if rule is None:
             return TokenTrial("unmapped", issuer, rules, missing)
-        tenant = await self._tenant(rule.tenant)
-        if tenant is None or tenant.disabled is not None:
+        marks = await self.ends.marks_of(issuer.issuer, verified.claims)
+        tenant, ended = await self._tenant(rule.tenant, marks)
+        over = ended is not None and verified.claims.get("iat", math.inf) <= ended
+        if tenant is None or tenant.disabled is not None or over:
             return TokenTrial("ended", issuer, rules, missing)
         return TokenTrial(None, issuer, rules, missing, rule)
 
     def forget(self, tenant: str | None) -> None:
         """Verify the tokens of a tenant again, None: of all."""
         self.memory.forget_where(lambda known_token: tenant in (None, known_token.caller.tenant))
+
+    def forget_identity(self, mark: str | None) -> None:
+        """Verify the tokens of somebody who has ended again, None: of everybody."""
+        self.memory.forget_where(lambda known_token: mark is None or mark in known_token.marks)
 
     def forget_rules(self, tenant: str | None) -> None:
         """Map tokens again where the policy of a tenant has changed, None: of any."""
@@ -184,6 +197,11 @@ class TokenCallers:
         """Stop fetching keys."""
         for keys in self.issuers.values():
             await keys.close()
+
+    @property
+    def ends(self) -> IdentityEnds:
+        """Return what knows who has ended."""
+        return IdentityEnds(self.audit)
 
     @property
     def _opaque(self) -> TokenState | None:
@@ -214,18 +232,27 @@ class TokenCallers:
         rule = issuer.rule_for(verified.claims) or await self._stored_rule(issuer, verified.claims)
         if rule is None:
             raise CallerRefusedError("unmapped")
+        return await self.identified(issuer, verified, rule)
+
+    async def identified(
+        self, issuer: TrustedIssuer, verified: VerifiedToken, rule: MappingRule
+    ) -> KnownToken:
+        """Return whom a rule makes the owner of verified claims, or raise CallerRefusedError where that is over."""
         await self.audit.keys.ready(rule.tenant)
+        marks = await self.ends.marks_of(issuer.issuer, verified.claims)
         try:
             caller = self._caller(issuer.issuer, verified.claims, rule)
         except ValueError:
             # Whoever acts for the subject is to be on record, or nobody acts.
             raise CallerRefusedError("token") from None
-        tenant = await self._tenant(rule.tenant)
-        if tenant is None or tenant.disabled is not None:
+        tenant, ended = await self._tenant(rule.tenant, marks)
+        # What the issuer says of a token when it is asked says already that its owner has ended.
+        issued = verified.claims.get("iat", math.inf)
+        if tenant is None or tenant.disabled is not None or (ended is not None and issued <= ended):
             # A tenant that does not exist has no record.
             raise CallerRefusedError("ended", caller if tenant is not None else None)
         networks = tuple(ip_network(network) for network in rule.networks)
-        return KnownToken(caller, verified.until, networks)
+        return KnownToken(caller, verified.until, networks, marks)
 
     def _caller(self, issuer: str, claims: Mapping[str, Any], rule: MappingRule) -> Caller:
         agents = agents_of(claims, issuer)
@@ -251,6 +278,10 @@ class TokenCallers:
                 return rule
         return None
 
+    async def rules_of(self, issuer: TrustedIssuer) -> tuple[MappingRule, ...]:
+        """Return all rules of an issuer, in the order in which they count."""
+        return (*issuer.rules, *await self._stored_rules(issuer))
+
     async def _stored_rules(self, issuer: TrustedIssuer) -> list[MappingRule]:
         stored = [await self.rules.get(tenant, self._load_rules) for tenant in issuer.tenants]
         return [
@@ -267,7 +298,8 @@ class TokenCallers:
         document = policy.document.get("identity") if policy is not None else None
         return StoredRules(tenant, IdentityPolicy.model_validate(document or {}))
 
-    async def _tenant(self, name: str) -> Tenant | None:
+    async def _tenant(self, name: str, marks: Collection[str]) -> tuple[Tenant | None, float | None]:
+        """Return a tenant, and when what ``marks`` stand for ended last."""
         try:
             async with asyncio.timeout(_LOOKUP_WAIT_S):
                 await self.lookups.acquire()
@@ -275,6 +307,6 @@ class TokenCallers:
             raise StoreUnavailableError("The database is busy.", retry_after_s=1.0) from None
         try:
             async with self.database.system_transaction(write=False) as tx:
-                return await find_tenant(tx, name)
+                return await find_tenant(tx, name), await ended_at(tx, marks)
         finally:
             self.lookups.release()

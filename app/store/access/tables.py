@@ -1,8 +1,8 @@
-"""Tables of a directory of shards, in a database of its own; in the database of a shard they stay empty."""
+"""Tables of who may call: a directory of shards, in a database of its own; and which identities count no more."""
 
-from sqlalchemy import Column, PrimaryKeyConstraint, Table, Text
+from sqlalchemy import Column, Float, Index, PrimaryKeyConstraint, Table, Text
 
-from app.store.tables import metadata
+from app.store.tables import Instant, metadata
 
 
 def _text(name: str) -> Column[str]:
@@ -22,4 +22,16 @@ directory_tenant = Table(
     metadata,
     *(_text("tenant"), _text("shard")),
     PrimaryKeyConstraint("tenant"),
+)
+
+# Not keyed by the tenant: a subject of an issuer may be mapped to any. ``digest`` is keyed, so that nobody reads here
+# who has signed out; ``at`` is in seconds since 1970 by the clock of the issuer.
+identity_mark = Table(
+    "identity_mark",
+    metadata,
+    *(_text("kind"), _text("digest")),
+    Column("at", Float(53), nullable=False),
+    Column("ends", Instant, nullable=False),
+    PrimaryKeyConstraint("kind", "digest"),
+    Index(None, "ends"),
 )

@@ -1,11 +1,11 @@
 // A certified OpenID provider (npm's oidc-provider) on loopback, whose people sign in by being asked.
 //
-// node issuer.mjs PORT RESOURCE: prints "ready" once it serves. Every sign-in is of the person whom the address of the
+// node issuer.mjs PORT RESOURCE [CONSOLE]: prints "ready" once it serves; CONSOLE is the address of a console. Every sign-in is of the person whom the address of the
 // authorization request names as login_hint, else of ada.
 import Provider from "oidc-provider";
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 
-const [port, resource] = process.argv.slice(2);
+const [port, resource, people = "http://127.0.0.1:9"] = process.argv.slice(2);
 const url = `http://127.0.0.1:${port}`;
 
 const newKey = () => {
@@ -33,11 +33,20 @@ const provider = new Provider(url, {
       redirect_uris: [],
       response_types: [],
     },
+    {
+      client_id: "console",
+      client_secret: "console-secret-of-the-tests",
+      redirect_uris: [`${people}/console/sign-in/return`],
+      backchannel_logout_uri: `${people}/console/logout`,
+      backchannel_logout_session_required: true,
+    },
   ],
-  scopes: ["openid", "offline_access", "use", "see"],
+  scopes: ["openid", "offline_access", "groups", "use", "see"],
+  claims: { openid: ["sub"], groups: ["groups"] },
+  conformIdTokenClaims: false,
   clientDefaults: { id_token_signed_response_alg: "ES256" },
   cookies: { keys: [randomBytes(16).toString("hex")] },
-  findAccount: (_context, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
+  findAccount: (_context, id) => ({ accountId: id, claims: () => ({ sub: id, groups: groups[id] ?? [] }) }),
   extraTokenClaims: (_context, token) => ({ groups: groups[token.accountId] ?? [] }),
   interactions: { url: (_context, interaction) => `/interaction/${interaction.uid}` },
   pkce: { required: () => true },
@@ -46,6 +55,7 @@ const provider = new Provider(url, {
     clientCredentials: { enabled: true },
     introspection: { enabled: true, allowedPolicy: (_context, client) => client.clientId === "sluice" },
     revocation: { enabled: true },
+    backchannelLogout: { enabled: true },
     registration: { enabled: true },
     resourceIndicators: {
       enabled: true,

@@ -1,0 +1,1 @@
+"""People of identity providers: how they sign in to the console, and how they end."""
