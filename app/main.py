@@ -48,6 +48,7 @@ from app.services.access.traffic import Traffic
 from app.services.catalog.group_views import GroupViews
 from app.services.catalog.server_instructions import ServerInstructions
 from app.services.declare.declaration_files import read_file
+from app.services.documents.trials import SearchTrials
 from app.services.invoke.explaining import ExplainService
 from app.services.invoke.interceptors import InterceptorService
 from app.services.vault.replay import refuse_vanished
@@ -263,6 +264,11 @@ def _services(services: Services) -> RouteServices:
         descriptions=services.descriptions,
         collections=services.collections,
         ingestion=services.ingestion,
+        trials=SearchTrials(
+            services.registry.get("document_retrieval").engines.retriever,
+            services.access.authenticator,
+            services.audit,
+        ),
         explaining=ExplainService(
             services.registry, services.policies, services.audit, services.invoke.traffic, services.detector
         ),
@@ -285,6 +291,9 @@ def _console(services: Services, routes: RouteServices) -> ConsoleServices:
         explaining=routes.explaining,
         vault=routes.vault,
         tenant_erasure=routes.tenant_erasure,
+        collections=routes.collections,
+        ingestion=routes.ingestion,
+        trials=routes.trials,
         lag=services.outlets.lag,
         version=app.__version__,
         requests=routes.requests,

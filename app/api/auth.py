@@ -24,6 +24,7 @@ from app.services.catalog.descriptions import DescriptionService
 from app.services.catalog.groups import GroupService
 from app.services.documents.collections import CollectionService
 from app.services.documents.ingestion import IngestionService
+from app.services.documents.trials import SearchTrials
 from app.services.gateway.doors import GatewayService
 from app.services.gateway.providers import ProviderService
 from app.services.invoke.explaining import ExplainService
@@ -66,6 +67,7 @@ class RouteServices:
     descriptions: DescriptionService
     collections: CollectionService
     ingestion: IngestionService
+    trials: SearchTrials
     explaining: ExplainService
     streams: Traffic = field(default_factory=lambda: Traffic(slots=OPEN_STREAMS))
     requests: Traffic = field(default_factory=Traffic)

@@ -7,13 +7,13 @@ from typing import Annotated, Any, Final
 from fastapi import Body as FromBody
 from fastapi import Path, Query, Request, Response
 from fastapi.openapi.models import Example
-from pydantic import Field, StringConstraints, ValidationError
+from pydantic import Field, StringConstraints
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
 from app.api.fields import AnswerBody, Body, CursorQuery, LimitQuery, Page, answer_page
 from app.core.access import Role
-from app.core.catalog.collections import CollectionDefinition, DocumentDetails, Principal
-from app.core.errors import DeadlineExceededError, InvalidArgumentsError
+from app.core.catalog.collections import CollectionDefinition, DocumentDetails, Principal, validated
+from app.core.errors import DeadlineExceededError
 from app.edge.facts import facts_of
 from app.edge.limits import RouteLimits, needs, takes
 from app.services.documents.collections import CollectionInfo, DocumentInfo
@@ -176,7 +176,7 @@ async def put_collection(
     response: Response,
 ) -> CollectionAnswer:
     """Create or replace the settings of a collection. Every process uses them at once. Needs the role operator."""
-    definition = _checked(CollectionDefinition, {"name": name, **body.model_dump()})
+    definition = validated(CollectionDefinition, {"name": name, **body.model_dump()})
     saved, created = await services.collections.put(caller, definition, info)
     response.status_code = 201 if created else 200
     return _collection(saved)
@@ -275,7 +275,7 @@ async def add_document(
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind in _UPLOAD_TYPES:
         fields = {"source": source, "external_id": external_id, "title": title, "uri": uri, "date": date}
-        details = _checked(DocumentDetails, {**fields, "access": access or []})
+        details = validated(DocumentDetails, {**fields, "access": access or []})
         submitted = Submitted(name, details, await _received(request), request.headers["content-type"])
     else:
         submitted = _from_json(name, facts_of(request.scope).json)
@@ -334,22 +334,9 @@ async def _received(request: Request) -> bytes:
 
 
 def _from_json(name: str, value: Any) -> Submitted:
-    body = _checked(DocumentBody, value)
+    body = validated(DocumentBody, value)
     details = DocumentDetails.model_validate(body.model_dump(exclude={"text", "media_type"}))
     return Submitted(name, details, body.text.encode(), f"{body.media_type}; charset=utf-8")
-
-
-def _checked(kind: type[Any], value: Any) -> Any:
-    """Return ``value`` as ``kind``, or refuse it with a pointer to the fault."""
-    try:
-        return kind.model_validate(value)
-    except ValidationError as error:
-        fault = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        pointer = "".join(f"/{step}" for step in fault["loc"])
-        message = fault["msg"].removeprefix("Value error, ")
-        raise InvalidArgumentsError(
-            f"{message[0].upper()}{message[1:]}.", details={"pointer": pointer}
-        ) from None
 
 
 def _collection(info: CollectionInfo) -> CollectionAnswer:

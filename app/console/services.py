@@ -9,6 +9,9 @@ from app.services.access.policies import PolicyService
 from app.services.access.traffic import Traffic
 from app.services.audit.anchoring import LogLag
 from app.services.audit.audit import AuditService
+from app.services.documents.collections import CollectionService
+from app.services.documents.ingestion import IngestionService
+from app.services.documents.trials import SearchTrials
 from app.services.invoke.explaining import ExplainService
 from app.services.invoke.invoke import InvokeService
 from app.services.servers.server_admin import ServerService
@@ -29,6 +32,9 @@ class ConsoleServices:
     explaining: ExplainService
     vault: VaultService
     tenant_erasure: TenantErasure
+    collections: CollectionService
+    ingestion: IngestionService
+    trials: SearchTrials
     lag: LogLag
     version: str
     requests: Traffic = field(default_factory=Traffic)

@@ -5,7 +5,16 @@ from typing import Final
 from fastapi import APIRouter
 
 from app.console import doors, identity, sign_in
-from app.console.pages import access, audit, conversations, overview, playground, servers, subjects
+from app.console.pages import (
+    access,
+    audit,
+    collections,
+    conversations,
+    overview,
+    playground,
+    servers,
+    subjects,
+)
 from app.console.rendering import refusal_page
 from app.console.visits import SIGN_IN, session_of
 from app.edge.surfaces import ForeignSurface
@@ -31,6 +40,7 @@ def console_routers() -> tuple[APIRouter, ...]:
         audit.router,
         subjects.router,
         servers.router,
+        collections.router,
         access.router,
         doors.rest,
     )

@@ -63,6 +63,7 @@ NAVIGATION: Final = (
     PageLink("/console/audit", "Audit", frozenset({Role.AUDITOR})),
     PageLink("/console/subjects", "Data subjects", frozenset({Role.ERASER})),
     PageLink("/console/servers", "Servers", frozenset({Role.OPERATOR})),
+    PageLink("/console/collections", "Collections", frozenset({Role.OPERATOR})),
     PageLink("/console/access", "Access", frozenset({Role.KEY_CUSTODIAN})),
 )
 

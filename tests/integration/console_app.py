@@ -180,6 +180,9 @@ async def open_console(
             "explaining": services.explaining,
             "vault": services.vault,
             "tenant_erasure": services.tenant_erasure,
+            "collections": services.collections,
+            "ingestion": services.ingestion,
+            "trials": services.trials,
             "lag": LogLag(database, (), lambda: datetime.now(UTC)),
             "version": "0",
         }

@@ -32,6 +32,7 @@ from app.services.catalog.groups import GroupService
 from app.services.documents.collections import CollectionService
 from app.services.documents.ingestion import IngestionService
 from app.services.documents.retrieval import RetrievalService
+from app.services.documents.trials import SearchTrials
 from app.services.gateway.doors import GatewayService
 from app.services.gateway.providers import ProviderService
 from app.services.invoke.explaining import ExplainService
@@ -168,5 +169,6 @@ def _services(database: Database, vault: Vault, metrics: Metrics) -> RouteServic
         descriptions=DescriptionService(database, vault.audit),
         collections=CollectionService(database, vault.audit),
         ingestion=IngestionService(database, vault.audit, FakeEmbedder()),
+        trials=SearchTrials(retriever, access.authenticator, vault.audit),
         explaining=ExplainService(registry, policies, vault.audit, Traffic(), FakeDetector()),
     )

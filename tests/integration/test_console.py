@@ -214,6 +214,7 @@ PAGES = {
     "/console/audit": {Role.AUDITOR},
     "/console/subjects": {Role.ERASER},
     "/console/servers": {Role.OPERATOR},
+    "/console/collections": {Role.OPERATOR},
     "/console/access": {Role.KEY_CUSTODIAN},
     "/console/audit/export?format=csv": {Role.AUDITOR},
 }

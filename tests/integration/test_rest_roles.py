@@ -98,6 +98,7 @@ ALLOWED: dict[str, set[Role] | None] = {
     "GET /api/v1/concern-mappings/{kind}/{name}": OPERATOR,
     "DELETE /api/v1/concern-mappings/{kind}/{name}": OPERATOR,
     "GET /api/v1/collections": OPERATOR,
+    "POST /api/v1/collections/search": OPERATOR,
     "GET /api/v1/collections/{name}": OPERATOR,
     "PUT /api/v1/collections/{name}": OPERATOR,
     "DELETE /api/v1/collections/{name}": OPERATOR,

@@ -28,6 +28,7 @@ PAGES = {
     "/console/audit": {Role.AUDITOR},
     "/console/subjects": {Role.ERASER},
     "/console/servers": {Role.OPERATOR},
+    "/console/collections": {Role.OPERATOR},
     "/console/access": {Role.KEY_CUSTODIAN},
     "/docs": set(Role),
 }

@@ -46,6 +46,45 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+// Files are sent one after the other, with how much has arrived.
+const upload = document.querySelector("form[data-upload]");
+
+function send(file, told) {
+  return new Promise((resolve) => {
+    const request = new XMLHttpRequest();
+    request.open("POST", `${upload.dataset.upload}?external_id=${encodeURIComponent(file.name)}`);
+    request.setRequestHeader("Content-Type", "application/octet-stream");
+    request.setRequestHeader("X-Form-Token", upload.elements.form_token.value);
+    request.upload.addEventListener("progress", (event) => told(event.loaded / event.total));
+    request.addEventListener("load", () => {
+      const page = new DOMParser().parseFromString(request.responseText, "text/html");
+      const fault = page.querySelector("h1 + p");
+      resolve(request.status < 400 ? "" : fault ? fault.textContent : `error ${request.status}`);
+    });
+    request.addEventListener("error", () => resolve("the connection broke"));
+    request.send(file);
+  });
+}
+
+if (upload) {
+  const [button, status, bar] = ["button", "[role=status]", "progress"].map((name) => upload.querySelector(name));
+  button.disabled = false;
+  upload.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const faults = [];
+    button.disabled = true;
+    bar.hidden = false;
+    for (const file of upload.elements.file.files) {
+      status.textContent = `Sending ${file.name}`;
+      const fault = await send(file, (part) => { bar.value = part; });
+      if (fault) { faults.push(`${file.name}: ${fault}`); }
+    }
+    bar.hidden = true;
+    button.disabled = false;
+    if (faults.length) { status.textContent = faults.join(" "); } else { location.reload(); }
+  });
+}
+
 // A page that follows what happens: the server sends its parts anew. What somebody is using stays as it is.
 const live = document.querySelector("[data-live]");
 let source = null;

@@ -3,11 +3,14 @@
 import hashlib
 import json
 import re
-from typing import Annotated, Final
+from typing import Annotated, Any, Final, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from app.core.access import Caller, Role
+from app.core.errors import InvalidArgumentsError
+
+T = TypeVar("T", bound=BaseModel)
 
 EVERYBODY: Final = "*"
 MAX_COLLECTIONS: Final = 500
@@ -78,3 +81,16 @@ class DocumentDetails(BaseModel):
 def principals_of(caller: Caller) -> frozenset[str]:
     """Return every principal in access lists that includes ``caller``."""
     return frozenset({EVERYBODY, f"key:{caller.key_id}", *(f"role:{role}" for role in caller.roles)})
+
+
+def validated(kind: type[T], value: Any) -> T:
+    """Return ``value`` as ``kind``, or raise InvalidArgumentsError with a pointer to the fault."""
+    try:
+        return kind.model_validate(value)
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        pointer = "".join(f"/{step}" for step in fault["loc"])
+        message = fault["msg"].removeprefix("Value error, ")
+        raise InvalidArgumentsError(
+            f"{message[0].upper()}{message[1:]}.", details={"pointer": pointer}
+        ) from None
