@@ -48,6 +48,9 @@ _VERBS: Final = {
         "entries",
         "content",
         "end_user",
+        "reveal",
+        "watch",
+        "search_as",
     ),
     3: (
         "update",
