@@ -5,7 +5,7 @@
 import random
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, closing
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from typing import Any
 
 from sqlalchemy import make_url
@@ -33,8 +33,8 @@ Do = Callable[[str], Awaitable[Any]]
 class Tampered:
     """A sealed record, its owner's access to the database, and how to put everything back."""
 
-    def __init__(self, replica: Replica, owner: Do, file: str | None, size: int) -> None:
-        """Take the file of an SQLite database; None: it is one of PostgreSQL."""
+    def __init__(self, replica: Replica, owner: Do, file: sqlite3.Connection | None, size: int) -> None:
+        """Take the owner's connection to an SQLite database; None: it is one of PostgreSQL."""
         self.replica = replica
         self.do = owner
         self.postgres = file is None
@@ -88,12 +88,10 @@ class Tampered:
             for table in TABLES:
                 await self.do(f"DELETE FROM {table}")
                 await self.do(f"INSERT INTO {table} SELECT * FROM copy_{table}")
+        elif not self._image.execute("SELECT 1 FROM sqlite_master").fetchone():
+            self._file.backup(self._image)
         else:
-            with closing(sqlite3.connect(self._file)) as live:
-                if not self._image.execute("SELECT 1 FROM sqlite_master").fetchone():
-                    live.backup(self._image)
-                else:
-                    self._image.backup(live)
+            self._image.backup(self._file)
         self.restart()
 
     def restart(self) -> None:
@@ -104,16 +102,10 @@ class Tampered:
 @asynccontextmanager
 async def tampered_on(url: str, counts: Sequence[int] = LONG) -> AsyncIterator[Tampered]:
     """Return a record that was sealed three times, with an anchor of the second checkpoint."""
-    engine = create_async_engine(async_url(url), poolclass=NullPool)
-
-    async def do(statement: str) -> Any:
-        async with engine.begin() as owner:
-            result = await owner.exec_driver_sql(statement)
-            return result.all() if result.returns_rows else []
-
-    database = Database(url, patience=PATIENT)
-    async with replica_on(database) as replica:
-        file = make_url(url).database if database.embedded else None
+    async with AsyncExitStack() as stack:
+        database = await stack.enter_async_context(Database(url, patience=PATIENT))
+        do, file = await stack.enter_async_context(_owned(url))
+        replica = await stack.enter_async_context(replica_on(database))
         tampered = Tampered(replica, do, file, sum(counts))
         if not await do("SELECT 1 FROM log_head"):
             for count in counts:
@@ -126,5 +118,29 @@ async def tampered_on(url: str, counts: Sequence[int] = LONG) -> AsyncIterator[T
         tampered.anchor = await tampered.checkpoint()
         yield tampered
         await tampered.restore()
-    await database.close()
-    await engine.dispose()
+
+
+@asynccontextmanager
+async def _owned(url: str) -> AsyncIterator[tuple[Do, sqlite3.Connection | None]]:
+    """Return what runs statements as the database's owner, for an SQLite file with the connection."""
+    path = make_url(url).database
+    if url.startswith("sqlite") and path is not None:
+        with closing(sqlite3.connect(path, isolation_level=None)) as file:
+            file.execute("PRAGMA synchronous = OFF")
+
+            async def run(statement: str) -> Any:
+                return file.execute(statement).fetchall()
+
+            yield run, file
+        return
+    engine = create_async_engine(async_url(url), poolclass=NullPool)
+
+    async def do(statement: str) -> Any:
+        async with engine.begin() as owner:
+            result = await owner.exec_driver_sql(statement)
+            return result.all() if result.returns_rows else []
+
+    try:
+        yield do, None
+    finally:
+        await engine.dispose()
