@@ -29,7 +29,7 @@ from app.engines.pii.processes.pool import PoolDetector
 from app.engines.resilience import Observer, unobserved
 from app.engines.ring_file import RingFile
 from app.engines.secrets.scanner import RuleScanner
-from app.identity_wiring import authenticator
+from app.identity_wiring import authenticator, upstream_tokens
 from app.places_wiring import (
     anchors,
     archive,
@@ -243,7 +243,9 @@ async def opened(
         pipelines = PipelineService(database, audit, registry.middlewares, argument_check(registry), now)
         trees = GroupTrees(database)
         concerns = ConcernService(database, audit, policies, now)
-        upstreams = UpstreamService(database, audit, upstream_rules(settings), now=now)
+        upstreams = UpstreamService(
+            database, audit, upstream_rules(settings), now=now, tokens=upstream_tokens(settings)
+        )
         providers = ProviderService(
             database=database,
             audit=audit,

@@ -13,9 +13,11 @@ from app.services.access.sessions import SessionService
 from app.services.access.token_callers import TokenCallers
 from app.services.access.token_states import TokenState
 from app.services.audit.audit import AuditService
+from app.services.servers.upstream_tokens import UpstreamTokens
 from app.settings import Settings
 from app.store.changes import Changes
 from app.store.database import Database
+from app.upstream.grants import GrantClient
 from app.upstream.issuers import IssuerClient
 
 
@@ -43,6 +45,11 @@ async def authenticator(
         yield Authenticator(database, audit, anonymous, tokens=callers)
     finally:
         await callers.close()
+
+
+def upstream_tokens(settings: Settings) -> UpstreamTokens:
+    """Return what gets tokens for the servers behind this one."""
+    return UpstreamTokens(GrantClient(_client(settings)))
 
 
 def protected_resources(settings: Settings) -> ProtectedResources | None:

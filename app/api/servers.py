@@ -1,5 +1,6 @@
 """The MCP servers of a tenant over REST: add, test, approve, pause and remove them."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 from fastapi import Path
@@ -44,7 +45,8 @@ router = new_router("/servers", "servers")
 
 def _settings_schema() -> dict[str, Any]:
     """Return the schema of settings in requests: a secret may be null, which keeps the stored one."""
-    schema = MCPServerSettings.model_json_schema()
+    schema: dict[str, Any] = MCPServerSettings.model_json_schema()
+    schema = _whole(schema, schema.pop("$defs", {}))
     for part in SECRET_FIELDS:
         schema["properties"][part] = {
             "anyOf": [
@@ -54,6 +56,17 @@ def _settings_schema() -> dict[str, Any]:
             "description": "Secret, never shown again. A null value, or no object at all, keeps the stored value.",
         }
     return schema
+
+
+def _whole(schema: Any, definitions: Mapping[str, Any]) -> Any:
+    """Return a schema with its definitions where they are referred to: the document has no place for them."""
+    if isinstance(schema, list):
+        return [_whole(part, definitions) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return _whole(definitions[schema["$ref"].rpartition("/")[2]], definitions)
+    return {name: _whole(part, definitions) for name, part in schema.items()}
 
 
 SettingsField = Annotated[dict[str, Any], WithJsonSchema(_settings_schema())]

@@ -18,6 +18,18 @@ class UpstreamError(Exception):
         self.data = data
 
 
+class Authorization(Protocol):
+    """The tokens that one connection sends; each belongs to one user, or to this service itself."""
+
+    async def token(self) -> str:
+        """Return a token that counts now, or raise a ServiceError that says why there is none."""
+        ...
+
+    async def renewed(self, refused: str) -> str | None:
+        """Return another token in place of one that the server refused, None where there is none."""
+        ...
+
+
 class OwnLinks(Protocol):
     """Connections that serve only one client, so that a server's requests reach nobody else."""
 

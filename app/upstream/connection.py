@@ -63,8 +63,7 @@ class Connection:
         self._settled = asyncio.Event()
         self._dirty: set[PrimitiveKind] = set()
         self._suspect = False
-        self._in_flight = 0
-        self._failures = 0
+        self._in_flight = self._failures = 0
         self._ready_at: float | None = None
         self._retry_at = 0.0
         self._subscriptions = Subscriptions()
@@ -145,8 +144,8 @@ class Connection:
     ) -> AsyncIterator[ServerLink]:
         """Open a second connection for one client: it declares that client's capabilities and questions only it.
 
-        It speaks the handshake revision wherever the server does. The server must be up. Raises OverloadedError where
-        the budget is used up. Entering and leaving may happen in different tasks.
+        It speaks the handshake revision wherever the server does, which must be up. Raises OverloadedError where the
+        budget is used up. Entering and leaving may happen in different tasks.
         """
         shared = await self._usable()
         options = replace(
@@ -230,6 +229,7 @@ class Connection:
             schema_of=self._inventory.schema_of,
             allowed_networks=self._options.allowed_networks(self.name),
             roots=self.settings.roots,
+            authorization=self._options.authorize(self.name, self.settings),
         )
 
     def _on_notification(self, method: str, params: Mapping[str, Any]) -> None:

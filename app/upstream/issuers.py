@@ -23,7 +23,14 @@ _METADATA: Final = ("openid-configuration", "oauth-authorization-server")
 
 
 class IssuerDownError(Exception):
-    """An issuer gave no usable answer; the message says what was wrong and holds nothing of the answer."""
+    """An issuer gave no usable answer; the message says what was wrong and holds nothing of the answer.
+
+    ``status`` is that of an answer that was another than 200.
+    """
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +71,7 @@ class IssuerClient:
         """Return the JSON at an address, or raise IssuerDownError."""
         accept = {"Accept": "application/json"}
         async with (
-            self._session(address) as session,
+            self.session(address) as session,
             session.get(address, allow_redirects=False, headers=accept) as response,
         ):
             return await _value(response)
@@ -79,7 +86,7 @@ class IssuerClient:
         headers = {"Accept": "application/json", "Authorization": login}
         form = {"token": token, "token_type_hint": "access_token"}
         async with (
-            self._session(address) as session,
+            self.session(address) as session,
             session.post(address, data=form, allow_redirects=False, headers=headers) as response,
         ):
             return await _value(response)
@@ -92,13 +99,14 @@ class IssuerClient:
         else:
             headers["Authorization"] = _login(client.client_id, client.client_secret)
         async with (
-            self._session(address) as session,
+            self.session(address) as session,
             session.post(address, data=form, allow_redirects=False, headers=headers) as response,
         ):
             return await _value(response)
 
     @asynccontextmanager
-    async def _session(self, address: str) -> AsyncIterator[aiohttp.ClientSession]:
+    async def session(self, address: str) -> AsyncIterator[aiohttp.ClientSession]:
+        """Lend a session for one request to this address, or raise IssuerDownError for whatever fails in the body."""
         try:
             async with (
                 asyncio.timeout(self.patience_s),
@@ -138,7 +146,12 @@ def _login(client_id: str, secret: str) -> str:
 
 async def _value(response: aiohttp.ClientResponse) -> Any:
     if response.status != _OK:
-        raise IssuerDownError(f"it answers with status {response.status}")
+        raise IssuerDownError(f"it answers with status {response.status}", response.status)
+    return await bounded_json(response)
+
+
+async def bounded_json(response: aiohttp.ClientResponse) -> Any:
+    """Return the JSON of an answer, whatever its status, or raise IssuerDownError."""
     parts: list[bytes] = []
     left = MOST_BYTES
     while part := await response.content.readany():

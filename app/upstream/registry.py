@@ -126,6 +126,8 @@ class ServerRegistry:
         if server_name not in self.registry:
             raise ValueError(f"Server '{server_name}' not found in registry")
         settings = self.registry[server_name]
+        if settings.auth is not None:
+            raise ValueError(f"Server '{server_name}' needs tokens, which only the service gets")
         if settings.type == "stdio":
             command = StdioServerParameters(
                 command=settings.command or "", args=settings.args, env=settings.env, cwd=settings.cwd

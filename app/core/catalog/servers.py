@@ -15,10 +15,11 @@ from pydantic import (
 )
 
 from app.core.catalog.primitives import Disclosure
+from app.core.catalog.server_auth import CREDENTIAL_NAMES, ServerAuth
 
 SEPARATOR: Final = "__"
 SERVER_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-SECRET_FIELDS: Final = frozenset({"env", "headers"})
+SECRET_FIELDS: Final = frozenset({"credentials", "env", "headers"})
 """Members with credentials; they are sealed at rest, and only their names are shown."""
 
 ServerType = Literal["stdio", "http", "sse"]
@@ -45,6 +46,15 @@ class MCPServerSettings(BaseModel):
     env: dict[str, str] = Field(default_factory=dict, repr=False, description="Secret: never shown again.")
     headers: dict[str, str] = Field(
         default_factory=dict, repr=False, description="Secret: never shown again."
+    )
+    auth: ServerAuth | None = Field(
+        default=None,
+        description="How tokens for the server are got; null: it gets its `headers` and nothing else.",
+    )
+    credentials: dict[str, str] = Field(
+        default_factory=dict,
+        repr=False,
+        description="Secret: `clientSecret` or `privateKey` (PEM) of `auth`, never shown again.",
     )
     description: str | None = Field(default=None, max_length=4096)
     cwd: str | None = Field(default=None, max_length=4096, description="Folder in which the command runs.")
@@ -110,6 +120,13 @@ class MCPServerSettings(BaseModel):
             raise ValueError("a header's name must be one word and its value one line")
         return headers
 
+    @field_validator("credentials")
+    @classmethod
+    def _are_credentials(cls, credentials: dict[str, str]) -> dict[str, str]:
+        if not credentials.keys() <= CREDENTIAL_NAMES or not all(credentials.values()):
+            raise ValueError(f"credentials has {' and '.join(sorted(CREDENTIAL_NAMES))}, as texts")
+        return credentials
+
     @field_validator("command", "cwd", "args", "env")
     @classmethod
     def _holds_no_nul(cls, value: Any) -> Any:
@@ -133,7 +150,15 @@ class MCPServerSettings(BaseModel):
             )
         if self.type != "stdio" and not self.url:
             raise ValueError(f"a server of type {self.type} needs a url")
+        if self.type != "http" and self.auth is not None:
+            raise ValueError("auth is for servers of type http")
         return self
+
+    @property
+    def missing_credential(self) -> str | None:
+        """Return the name of the credential that ``auth`` needs and that is not there, None if none is missing."""
+        wanted = self.auth.credential if self.auth is not None else None
+        return wanted if wanted is not None and wanted not in self.credentials else None
 
 
 class ServerEntry(BaseModel):

@@ -41,8 +41,8 @@ class SubmittedServer:
             raise settings_fault(error, _SUBJECT, SECRET_FIELDS, "/settings") from None
         if stored is not None and kept and reached(settings) != reached(stored):
             raise InvalidArgumentsError(
-                "This changes which server is reached. Supply the values of env and headers again so stored secrets "
-                "do not go to it.",
+                "This changes which server is reached. Supply the values of env, headers and credentials again so "
+                "stored secrets do not go to it.",
                 details={"pointer": "/settings"},
             )
         try:
@@ -57,14 +57,28 @@ class SubmittedServer:
             raise settings_fault(error, _SUBJECT, SECRET_FIELDS) from None
 
 
+def check_credentials(settings: MCPServerSettings) -> None:
+    """Raise InvalidArgumentsError where the settings lack the credential that their ``auth`` needs."""
+    if settings.missing_credential is not None:
+        raise InvalidArgumentsError(
+            f"The server's auth needs {settings.missing_credential} in credentials.",
+            details={"pointer": "/settings/credentials"},
+        )
+
+
 def reached(settings: MCPServerSettings) -> Mapping[str, Any]:
     """Return the part of the settings that decides which server is reached."""
-    return {name: getattr(settings, name) for name in _TARGET_FIELDS}
+    target = {name: getattr(settings, name) for name in _TARGET_FIELDS}
+    return {**target, "auth": settings.auth.reached if settings.auth is not None else None}
 
 
 def connection_of(settings: MCPServerSettings) -> tuple[Any, ...]:
     """Return the part of the settings that, when changed, requires a new approval; secrets included."""
-    return (reached(settings), *(getattr(settings, part) for part in sorted(SECRET_FIELDS)))
+    return (
+        reached(settings),
+        settings.auth,
+        *(getattr(settings, part) for part in sorted(SECRET_FIELDS)),
+    )
 
 
 def changed_parts(before: ServerEntry, after: ServerEntry) -> str:
@@ -83,6 +97,8 @@ def shown(settings: MCPServerSettings) -> dict[str, Any]:
     document = settings.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=set(SECRET_FIELDS))
     for part in sorted(SECRET_FIELDS):
         document[part] = dict.fromkeys(getattr(settings, part))
+    if settings.auth is None and not settings.credentials:
+        del document["credentials"]
     return document
 
 

@@ -25,6 +25,7 @@ from app.services.servers.pins import PinName, review
 from app.services.servers.sealing import (
     SubmittedServer,
     changed_parts,
+    check_credentials,
     connection_of,
     document_of,
     opened,
@@ -155,7 +156,7 @@ class ServerService:
         """Connect to a server once, list it and disconnect; a failure is a result, not an error."""
         async with self.audit.refusals(caller, "servers.test", request):
             record, pins = await self._open_whole(caller, name)
-        inspected = await self.upstreams.inspect(record.entry, record.stored.origin)
+        inspected = await self.upstreams.inspect(caller.tenant, record.entry, record.stored.origin)
         reviews = review(inspected.offers, digests(pins)) if inspected.ready else []
         details = {"server": name, "ready": inspected.ready, "definitions": len(reviews)}
         outcome = OUTCOME_OK if inspected.ready else OUTCOME_FAILED
@@ -180,7 +181,7 @@ class ServerService:
         """
         async with self.audit.refusals(caller, "servers.approve", request):
             record, _ = await self._open_whole(caller, name)
-            inspected = await self.upstreams.inspect(record.entry, record.stored.origin)
+            inspected = await self.upstreams.inspect(caller.tenant, record.entry, record.stored.origin)
             inspected.check(listing)
             async with self._writing(caller) as tx:
                 stored = await require_server(tx, caller.tenant, name, lock=True)
@@ -351,6 +352,7 @@ class ServerService:
                 "(sluice apply), or set SLUICE_UPSTREAMS__STDIO_OVER_REST=true.",
                 details={"pointer": "/settings/command"},
             )
+        check_credentials(entry.settings)
         try:
             ExposedTools.parse(entry.tool_filter)
         except ValueError as error:

@@ -18,6 +18,7 @@ from app.services.servers.first_listing import pin_askable, pin_first
 from app.services.servers.pins import PinName, PinState, Review, review, served
 from app.services.servers.sealing import opened
 from app.services.servers.trust import Neighbours, pin_trusted
+from app.services.servers.upstream_tokens import UpstreamTokens
 from app.store.access.tenants import find_tenant
 from app.store.database import Database
 from app.store.servers import SERVER_APPROVED, SERVERS, Origin, StoredServer, list_pin_digests
@@ -116,6 +117,7 @@ class TenantUpstreams:
         on_change: Callable[[str], None],
         on_notification: Callable[[str, str, str, Mapping[str, Any]], None],
         dedicated: LinkBudget,
+        tokens: UpstreamTokens | None = None,
     ) -> None:
         self.tenant = tenant
         self.aggregator: MCPAggregator | None = None
@@ -123,7 +125,7 @@ class TenantUpstreams:
         self.loaded = asyncio.Event()
         self._database, self._audit, self._rules, self._now = database, audit, rules, now
         self._on_change, self._on_notification = on_change, on_notification
-        self._dedicated = dedicated
+        self._dedicated, self._tokens = dedicated, tokens
         self._names: Sequence[str] = ()
         self._rows: Mapping[str, _Row] = {}
         self._pins: Mapping[str, Mapping[PinName, str]] = {}
@@ -155,7 +157,7 @@ class TenantUpstreams:
         """Keep connections and rows in sync until cancelled; while the database is unavailable, nothing changes."""
         retry_s = _FIRST_RETRY_S
         options = replace(
-            self._rules.options(self._networks_of),
+            with_tokens(self._rules.options(self._networks_of), self.tenant, self._tokens),
             on_change=self._on_offers_changed,
             on_notification=partial(self._on_notification, self.tenant),
             dedicated=self._dedicated,
@@ -371,6 +373,11 @@ class TenantUpstreams:
                     len(definitions),
                 )
         self._logged = {server: frozenset(definitions) for server, definitions in quarantined.items()}
+
+
+def with_tokens(options: AggregatorOptions, tenant: str, tokens: UpstreamTokens | None) -> AggregatorOptions:
+    """Return options whose connections have the tokens of this service itself."""
+    return options if tokens is None else replace(options, authorize=partial(tokens.own, tenant))
 
 
 def _standing(offers: tuple[Offer, ...], pins: Mapping[PinName, str]) -> _Standing:

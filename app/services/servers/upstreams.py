@@ -18,7 +18,8 @@ from app.services.access.credentials import TENANT_CHANGED
 from app.services.audit.audit import AuditService
 from app.services.servers.inspection import Inspection, inspect
 from app.services.servers.pins import Review
-from app.services.servers.tenant_upstreams import Approved, TenantUpstreams, UpstreamRules
+from app.services.servers.tenant_upstreams import Approved, TenantUpstreams, UpstreamRules, with_tokens
+from app.services.servers.upstream_tokens import UpstreamTokens
 from app.store.changes import EVERYTHING
 from app.store.database import Database
 from app.store.servers import Origin, list_server_names
@@ -55,8 +56,10 @@ class UpstreamService:
         rules: UpstreamRules | None = None,
         *,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        tokens: UpstreamTokens | None = None,
     ) -> None:
         self.rules = rules or UpstreamRules()
+        self._tokens = tokens
         self._change_listeners: list[ChangeListener] = []
         self._notification_listeners: list[NotificationListener] = []
         self._database, self._audit, self._now = database, audit, now
@@ -208,13 +211,14 @@ class UpstreamService:
             counts["failed"] += len(servers.faults)
         return counts
 
-    async def inspect(self, entry: ServerEntry, origin: Origin) -> Inspection:
-        """Connect to a server once, under the rules of its origin, and list it."""
+    async def inspect(self, tenant: str, entry: ServerEntry, origin: Origin) -> Inspection:
+        """Connect to a tenant's server once, under the rules of its origin, and list it."""
         refusal = self.rules.refusal(entry, origin)
         if refusal is not None:
             raise ForbiddenError(refusal)
         networks = self.rules.networks_for(origin)
-        return await inspect(entry, self.rules.options(lambda _server: networks))
+        options = with_tokens(self.rules.options(lambda _server: networks), tenant, self._tokens)
+        return await inspect(entry, options)
 
     async def _names(self) -> Sequence[tuple[str, str]]:
         async with self._database.system_transaction(write=False) as tx:
@@ -230,6 +234,7 @@ class UpstreamService:
             on_change=self._notify_change,
             on_notification=self._notify_message,
             dedicated=self._dedicated,
+            tokens=self._tokens,
         )
         self._tenants[tenant] = servers
         self._tasks[tenant] = asyncio.create_task(self._keep(servers), name=f"servers of {tenant}")

@@ -12,6 +12,7 @@ from mcp_types import METHOD_NOT_FOUND
 
 from app.core.background import BackgroundTasks
 from app.core.errors import ServiceError, TooLargeError, UpstreamUnavailableError
+from app.core.upstream import Authorization
 from app.upstream.transport.event_stream import Events, Oversize
 from app.upstream.transport.faults import Faults
 from app.upstream.transport.pauses import Pauses
@@ -22,6 +23,7 @@ EVENTS: Final = "text/event-stream"
 WIRE_ERRORS: Final = (aiohttp.ClientError, OSError)
 OK: Final = range(200, 300)
 NOT_FOUND: Final = 404
+_UNAUTHORIZED: Final = 401
 
 _SESSION: Final = "Mcp-Session-Id"
 _POSTED: Final = {"Content-Type": JSON, "Accept": f"{JSON}, {EVENTS}"}
@@ -39,7 +41,13 @@ class HTTPWire:
     """One server at one address; in the handshake revision, with the session that it assigned."""
 
     def __init__(
-        self, url: str, session: aiohttp.ClientSession, faults: Faults, maximum: int, tasks: BackgroundTasks
+        self,
+        url: str,
+        session: aiohttp.ClientSession,
+        faults: Faults,
+        maximum: int,
+        tasks: BackgroundTasks,
+        authorization: Authorization | None = None,
     ) -> None:
         self.closed = asyncio.Event()
         self.session_id: str | None = None
@@ -50,6 +58,7 @@ class HTTPWire:
         self._faults = faults
         self._maximum = maximum
         self._tasks = tasks
+        self._authorization = authorization
 
     def agreed(self, version: str, *, modern: bool) -> None:
         """Keep what later requests must send: the session that came with the answer to ``initialize``."""
@@ -128,7 +137,25 @@ class HTTPWire:
         return headers if self._version is None else {"MCP-Protocol-Version": self._version, **headers}
 
     async def _sent(self, method: str, headers: dict[str, str], body: bytes | None) -> aiohttp.ClientResponse:
-        """Send a request and return the response, of which only the head is read."""
+        """Send a request and return the response, of which only the head is read.
+
+        A request whose token is refused was not worked on: it goes once more, with another token.
+        """
+        if self._authorization is None:
+            return await self._sent_once(method, headers, body)
+        token = await self._authorization.token()
+        response = await self._sent_once(method, _bearing(headers, token), body)
+        if response.status != _UNAUTHORIZED:
+            return response
+        response.release()
+        other = await self._authorization.renewed(token)
+        if other is None:
+            raise self._faults.refused(_UNAUTHORIZED)
+        return await self._sent_once(method, _bearing(headers, other), body)
+
+    async def _sent_once(
+        self, method: str, headers: dict[str, str], body: bytes | None
+    ) -> aiohttp.ClientResponse:
         if self.session_id is not None:
             headers[_SESSION] = self.session_id
         try:
@@ -239,6 +266,10 @@ class _Place:
             self.last_event = event_id or None
         if retry_s is not None:
             self.advised_s = retry_s
+
+
+def _bearing(headers: Mapping[str, str], token: str) -> dict[str, str]:
+    return {**headers, "Authorization": f"Bearer {token}"}
 
 
 def payload(body: bytes | None) -> bytes | io.BytesIO | None:

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from app.core.upstream import NO_HOOKS, Hooks
+from app.core.upstream import NO_HOOKS, Authorization, Hooks
 
 NotificationSink = Callable[[str, Mapping[str, Any]], None]
 RequestSink = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
@@ -24,7 +24,8 @@ class LinkOptions:
     returns the input schema of a tool, from which a modern request's ``Mcp-Param-*`` headers follow.
     ``allowed_networks``: None means that the settings come from the host (file, command line) and may name any address
     except those of cloud metadata; otherwise only public addresses and these networks are allowed. ``roots``: whether
-    the server may learn the roots of clients; over stdio it never does.
+    the server may learn the roots of clients; over stdio it never does. ``authorization`` gives the tokens that are
+    sent over streamable HTTP instead of an Authorization header of the settings.
     """
 
     connect_timeout_s: float
@@ -36,6 +37,7 @@ class LinkOptions:
     schema_of: SchemaOf | None = None
     allowed_networks: tuple[str, ...] | None = ()
     roots: bool = False
+    authorization: Authorization | None = None
 
 
 class ServerLink(Protocol):

@@ -27,8 +27,11 @@ async def open_http(
     """Connect over streamable HTTP, in either revision."""
     faults, tasks = Faults(name), BackgroundTasks()
     url = settings.url or ""
-    async with open_session(url, options, settings.headers) as session:
-        wire = HTTPWire(url, session, faults, options.max_result_bytes, tasks)
+    headers = settings.headers
+    if options.authorization is not None:
+        headers = {name: value for name, value in headers.items() if name.lower() != "authorization"}
+    async with open_session(url, options, headers) as session:
+        wire = HTTPWire(url, session, faults, options.max_result_bytes, tasks, options.authorization)
         link = LiveLink(wire, faults, options, tasks, cancels_by_frame=False)
         try:
             await link.agree()
