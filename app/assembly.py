@@ -75,6 +75,7 @@ from app.services.documents.vectors import DocumentVectors
 from app.services.forward.client_connections import ClientConnections
 from app.services.forward.forwarding import ForwardService
 from app.services.forward.subscriptions import SubscriptionService, resolving
+from app.services.forward.user_connections import UserConnections
 from app.services.gateway.doors import GatewayService
 from app.services.gateway.providers import ProviderService
 from app.services.invoke.invoke import InvokeService
@@ -244,7 +245,7 @@ async def opened(
         trees = GroupTrees(database)
         concerns = ConcernService(database, audit, policies, now)
         upstreams = UpstreamService(
-            database, audit, upstream_rules(settings), now=now, tokens=upstream_tokens(settings)
+            *(database, audit, upstream_rules(settings)), now=now, tokens=upstream_tokens(settings)
         )
         providers = ProviderService(
             database=database,
@@ -304,7 +305,10 @@ async def opened(
             pipelines=pipelines,
             remotes=await stack.enter_async_context(remote_middlewares(settings).running()),
         )
-        forwarding = ForwardService(listing, invoke, traffic, audit, upstreams.connection)
+        forwarding = ForwardService(
+            *(listing, invoke, traffic, audit, upstreams.connection),
+            user_links=(await stack.enter_async_context(aclosing(UserConnections(upstreams)))).links,
+        )
         subscriptions = SubscriptionService(database, sessions, upstreams, resolving(listing, forwarding))
         stack.push_async_callback(subscriptions.close)
         catalogs.subscribe(lambda tenant, _changed: subscriptions.refresh(tenant))

@@ -55,7 +55,8 @@ class Caller:
     ``key_name`` is what people call the key, for records. Who comes with a token has a keyed digest of issuer and
     subject as ``key_id``, the ``issuer``, the ``grants`` of its rule: names that count where policies list keys, and
     the ``agents`` that act for the subject, the nearest first, by such digests. ``keeps_end_user`` says whether the
-    tenant's record keeps the name of the end user, sealed.
+    tenant's record keeps the name of the end user, sealed. ``presented`` is the token itself, for the eyes of
+    its issuer alone; None for a key, and where the caller acts for an end user of its own.
     """
 
     tenant: str
@@ -67,6 +68,7 @@ class Caller:
     issuer: str | None = field(default=None, repr=False)
     agents: tuple[str, ...] = ()
     keeps_end_user: bool = field(default=False, repr=False, compare=False)
+    presented: str | None = field(default=None, repr=False, compare=False)
 
     def is_listed(self, keys: Collection[str] | None) -> bool:
         """Return whether a policy's list of keys names this caller; None names everybody."""

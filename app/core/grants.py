@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from app.core.catalog.server_auth import ServerAuth
+from app.core.catalog.server_auth import ServerAuth, ServerAuthProvider
 
 
 class GrantFailedError(Exception):
@@ -54,6 +54,19 @@ class ClientIdentity:
         credential = credentials.get(auth.credential, "") if auth.credential is not None else ""
         return cls(
             auth.issuer, auth.client_id, auth.client_auth, credential, auth.signing_algorithm, auth.token_uri
+        )
+
+    @classmethod
+    def at_provider(
+        cls, provider: ServerAuthProvider, credentials: Mapping[str, str], name: str
+    ) -> "ClientIdentity":
+        """Return the identity at the users' identity provider; ``name`` is that of its credential."""
+        return cls(
+            provider.issuer,
+            provider.client_id,
+            provider.client_auth,
+            credentials.get(name, ""),
+            provider.signing_algorithm,
         )
 
 

@@ -21,6 +21,11 @@ class UpstreamError(Exception):
 class Authorization(Protocol):
     """The tokens that one connection sends; each belongs to one user, or to this service itself."""
 
+    @property
+    def identity(self) -> Hashable:
+        """Return what tells these tokens apart: no two users, servers or audiences have the same."""
+        ...
+
     async def token(self) -> str:
         """Return a token that counts now, or raise a ServiceError that says why there is none."""
         ...

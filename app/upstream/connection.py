@@ -14,9 +14,9 @@ from app.core.catalog.primitives import Offer, PrimitiveKind
 from app.core.catalog.servers import MCPServerSettings
 from app.core.client_features import ClientFeatures
 from app.core.errors import DeadlineExceededError, UpstreamUnavailableError
-from app.core.upstream import NO_HOOKS, Hooks, UpstreamError
+from app.core.upstream import NO_HOOKS, Authorization, Hooks, UpstreamError
 from app.upstream.askable_offers import AskableOffers
-from app.upstream.connection_options import AggregatorOptions
+from app.upstream.connection_options import AggregatorOptions, tell
 from app.upstream.offers import CHANGES, Inventory, advice, declared
 from app.upstream.session_connections import OwnedLink
 from app.upstream.status import STABLE_S, ServerStatus, State, delay_s, explained
@@ -141,11 +141,12 @@ class Connection:
         *,
         on_notification: Callable[[str, Mapping[str, Any]], None],
         on_request: RequestSink | None = None,
+        authorization: Authorization | None = None,
     ) -> AsyncIterator[ServerLink]:
         """Open a second connection for one client: it declares that client's capabilities and questions only it.
 
         It speaks the handshake revision wherever the server does, which must be up. Raises OverloadedError where the
-        budget is used up. Entering and leaving may happen in different tasks.
+        budget is used up. Entering and leaving may happen in different tasks. With ``authorization`` it is a user's.
         """
         shared = await self._usable()
         options = replace(
@@ -155,6 +156,9 @@ class Connection:
             on_request=on_request,
             revision="handshake",
         )
+        if authorization is not None:
+            options = replace(options, authorization=authorization, listing_only=False)
+            options = replace(options, revision="auto") if shared.modern else options
         with self._options.dedicated.one():
             own = self._own_link(options)
             try:
@@ -230,21 +234,16 @@ class Connection:
             allowed_networks=self._options.allowed_networks(self.name),
             roots=self.settings.roots,
             authorization=self._options.authorize(self.name, self.settings),
+            listing_only=self.settings.of_users,
         )
 
     def _on_notification(self, method: str, params: Mapping[str, Any]) -> None:
         kinds = CHANGES.get(method)
         if kinds is None:
-            self._call_listener(self._options.on_notification, self.name, method, params)
+            tell(self._options.on_notification, self.name, method, params)
         else:
             self._dirty |= kinds
             self._kick.set()
-
-    def _call_listener(self, listener: Callable[..., None], *what: Any) -> None:
-        try:
-            listener(*what)
-        except Exception as error:  # noqa: BLE001 - a listener's bug must not end the connection
-            log.error("a listener to server %s failed: %s", self.name, type(error).__name__)  # noqa: TRY400
 
     async def _own(self) -> None:
         """Keep a connection open until ``stop``; nothing that a server does ends this task."""
@@ -361,7 +360,7 @@ class Connection:
         offers = (*self._everyone(), *self.askable.offers())
         if offers != self.offers:
             self.offers = offers
-        self._call_listener(self._options.on_change, self.name)
+        tell(self._options.on_change, self.name)
 
     def _relisted(self) -> None:
         before, everyone = self.offers, self._everyone()
@@ -370,7 +369,7 @@ class Connection:
         status = replace(self.status, offered=self._inventory.counts(), error=self._inventory.fault())
         if self.offers != before or status != self.status:
             self.status = status
-            self._call_listener(self._options.on_change, self.name)
+            tell(self._options.on_change, self.name)
 
     async def _probe(self, link: ServerLink) -> None:
         """Raise where the server does not answer at all; do not raise for a timeout while it works on other calls."""
@@ -397,4 +396,4 @@ class Connection:
         elif state == "failed" and (before.state, before.error) != (state, error):
             log.warning("server %s: %s", self.name, error)
         if self.status != before:
-            self._call_listener(self._options.on_change, self.name)
+            tell(self._options.on_change, self.name)

@@ -1,5 +1,6 @@
 """Options of the connections of an aggregator."""
 
+import logging
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
@@ -11,6 +12,8 @@ from app.core.upstream import Authorization
 from app.upstream.session_connections import LinkBudget
 from app.upstream.transport.link import open_link
 from app.upstream.transport.options import LinkOptions, ServerLink
+
+log = logging.getLogger("sluice.upstream")
 
 Opener = Callable[[str, MCPServerSettings, LinkOptions], AbstractAsyncContextManager[ServerLink]]
 
@@ -35,6 +38,14 @@ def _ignore_change(_server: str) -> None:
 
 def _ignore_notification(_server: str, _method: str, _params: Mapping[str, Any]) -> None:
     """Ignore notifications that belong to no request."""
+
+
+def tell(listener: Callable[..., None], server: str, *what: Any) -> None:
+    """Call a listener, whose bug must not end the connection."""
+    try:
+        listener(server, *what)
+    except Exception as error:  # noqa: BLE001 - see above
+        log.error("a listener to server %s failed: %s", server, type(error).__name__)  # noqa: TRY400
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,12 +111,12 @@ class GrantClient:
                 self.issuers.session(url) as session,
                 session.get(url, allow_redirects=False, headers=headers) as response,
             ):
-                told = response.headers.get("WWW-Authenticate", "")
+                challenge = response.headers.get("WWW-Authenticate", "")
                 response.close()
         except IssuerDownError as error:
             raise GrantFailedError(str(error)) from None
         status = response.status if response.status == _UNAUTHORIZED else _OK
-        return httpx2.Response(status, headers={"WWW-Authenticate": told} if status != _OK else {})
+        return httpx2.Response(status, headers={"WWW-Authenticate": challenge} if status != _OK else {})
 
     async def _first(self, addresses: list[str]) -> Mapping[str, Any] | None:
         """Return the first document that is there, None where none is."""

@@ -54,7 +54,8 @@ class MCPServerSettings(BaseModel):
     credentials: dict[str, str] = Field(
         default_factory=dict,
         repr=False,
-        description="Secret: `clientSecret` or `privateKey` (PEM) of `auth`, never shown again.",
+        description="Secret: `clientSecret` or `privateKey` (PEM) of `auth`, `providerSecret` or `providerKey` of its "
+        "`provider`; never shown again.",
     )
     description: str | None = Field(default=None, max_length=4096)
     cwd: str | None = Field(default=None, max_length=4096, description="Folder in which the command runs.")
@@ -124,7 +125,7 @@ class MCPServerSettings(BaseModel):
     @classmethod
     def _are_credentials(cls, credentials: dict[str, str]) -> dict[str, str]:
         if not credentials.keys() <= CREDENTIAL_NAMES or not all(credentials.values()):
-            raise ValueError(f"credentials has {' and '.join(sorted(CREDENTIAL_NAMES))}, as texts")
+            raise ValueError(f"the names in credentials are {', '.join(sorted(CREDENTIAL_NAMES))}")
         return credentials
 
     @field_validator("command", "cwd", "args", "env")
@@ -157,8 +158,13 @@ class MCPServerSettings(BaseModel):
     @property
     def missing_credential(self) -> str | None:
         """Return the name of the credential that ``auth`` needs and that is not there, None if none is missing."""
-        wanted = self.auth.credential if self.auth is not None else None
-        return wanted if wanted is not None and wanted not in self.credentials else None
+        wanted = [] if self.auth is None else [self.auth.credential, self.auth.provider_credential]
+        return next((name for name in wanted if name is not None and name not in self.credentials), None)
+
+    @property
+    def of_users(self) -> bool:
+        """Return whether calls go with the token of the user who calls."""
+        return self.auth is not None and self.auth.of_users
 
 
 class ServerEntry(BaseModel):

@@ -198,7 +198,7 @@ class Authenticator:
             return caller
         async with self.audit.refusals(caller, "access.delegate", request):
             caller.require(Role.DELEGATE)
-            named = replace(caller, end_user=_end_user(names))
+            named = replace(caller, end_user=_end_user(names), presented=None)
         return await self._for_end_user(named)
 
     async def refuse(

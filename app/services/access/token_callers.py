@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any, Final, Literal, NamedTuple
@@ -146,7 +146,7 @@ class TokenCallers:
         Raises OverloadedError while the keys of an issuer have never been there.
         """
         now = moment.timestamp()
-        # The token itself is kept nowhere.
+        # The token itself is not remembered.
         digest = hashlib.sha256(token.encode()).digest()
         known_token = self.memory.peek(digest)
         if known_token is not None and now >= known_token.until:
@@ -157,7 +157,7 @@ class TokenCallers:
             assert known_token is not None  # noqa: S101 - what is not verified is raised
         if known_token.networks and not is_within(address, known_token.networks):
             raise CallerRefusedError("address", known_token.caller)
-        return known_token.caller
+        return replace(known_token.caller, presented=token)
 
     async def tried(self, token: str, moment: datetime) -> TokenTrial:
         """Say what would become of a token: a dry run, which neither remembers nor records anything."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from app.core.background import BackgroundTasks
 from app.core.errors import DeadlineExceededError, ServiceError
-from app.core.upstream import Hooks, UpstreamError
+from app.core.upstream import Authorization, Hooks, UpstreamError
 from app.upstream.connection import Connection
 from app.upstream.offers import CHANGES
 from app.upstream.session_connections import refuse_request
@@ -107,11 +107,16 @@ class ClientConnection:
         self._opened: asyncio.Future[ServerLink] = asyncio.get_running_loop().create_future()
         self._task: asyncio.Task[None] | None = None
 
-    def start(self, connection: Connection, capabilities: Mapping[str, Any]) -> None:
-        """Start to connect in the background."""
+    def start(
+        self,
+        connection: Connection,
+        capabilities: Mapping[str, Any],
+        authorization: Authorization | None = None,
+    ) -> None:
+        """Start to connect in the background, with the tokens of a user where the server takes those."""
         self._changed = connection.askable.suspect
         self._task = asyncio.create_task(
-            self._own(connection, capabilities), name=f"client connection {self.server}"
+            self._own(connection, capabilities, authorization), name=f"client connection {self.server}"
         )
 
     async def opened(self) -> ServerLink:
@@ -166,10 +171,15 @@ class ClientConnection:
                 self._task.cancel()
         await self._notifying.close()
 
-    async def _own(self, connection: Connection, capabilities: Mapping[str, Any]) -> None:
+    async def _own(
+        self, connection: Connection, capabilities: Mapping[str, Any], authorization: Authorization | None
+    ) -> None:
         try:
             async with connection.dedicated(
-                capabilities, on_request=self._on_request, on_notification=self._on_notification
+                capabilities,
+                on_request=self._on_request,
+                on_notification=self._on_notification,
+                authorization=authorization,
             ) as link:
                 self._opened.set_result(link)
                 ends = [asyncio.create_task(end) for end in (self._stop.wait(), link.wait_closed())]

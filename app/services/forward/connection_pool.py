@@ -8,7 +8,7 @@ server with sessions reports there what those calls change.
 import asyncio
 import hashlib
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Hashable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,7 +17,7 @@ from typing import Any
 from app.core.background import BackgroundTasks
 from app.core.errors import OverloadedError, ServiceError
 from app.core.strictjson import dumps
-from app.core.upstream import UpstreamError
+from app.core.upstream import Authorization, UpstreamError
 from app.services.forward.client_connection import (
     ClientConnection,
     Updated,
@@ -40,11 +40,15 @@ Owner = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """Which calls a connection can serve; ``capabilities`` is the digest of the capabilities it declared."""
+    """Which calls a connection can serve; ``capabilities`` is the digest of the capabilities it declared.
+
+    ``identity`` is that of the user's tokens that it sends, None where it sends none.
+    """
 
     owner: Owner
     server: str
     capabilities: str
+    identity: Hashable = None
 
 
 @dataclass(eq=False, slots=True)
@@ -75,11 +79,18 @@ class ConnectionPool:
 
     @asynccontextmanager
     async def taken(
-        self, owner: Owner, connection: Connection, capabilities: Mapping[str, Any]
+        self,
+        owner: Owner,
+        connection: Connection,
+        capabilities: Mapping[str, Any],
+        authorization: Authorization | None = None,
     ) -> AsyncIterator[ClientConnection]:
-        """Lend a connection to this call alone while the body runs."""
-        kind = _Kind(owner, connection.name, digest_of(capabilities))
-        link = self._take_idle(kind) or self._opened(kind, connection, capabilities)
+        """Lend a connection to this call alone while the body runs; one with a user's tokens to that user alone."""
+        identity = authorization.identity if authorization is not None else None
+        kind = _Kind(owner, connection.name, digest_of(capabilities), identity)
+        link = self._take_idle(kind) or self._opened(
+            kind, connection, capabilities, authorization=authorization
+        )
         try:
             yield link
         except UpstreamError:
@@ -175,11 +186,12 @@ class ConnectionPool:
         connection: Connection,
         capabilities: Mapping[str, Any],
         updated: Updated = drop_update,
+        authorization: Authorization | None = None,
     ) -> ClientConnection:
         self._make_room(kind.owner)
         link = ClientConnection(connection.name, refuse_request, drop_notification, updated)
         link.lost = partial(self._drop, link)
-        link.start(connection, capabilities)
+        link.start(connection, capabilities, authorization)
         self._open[link] = kind
         return link
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NoReturn, Protocol
 from urllib.parse import unquote
 
@@ -19,7 +19,7 @@ from app.core.errors import (
     UpstreamUnavailableError,
 )
 from app.core.strictjson import depth_exceeds
-from app.core.upstream import NO_HOOKS, Hooks, UpstreamError
+from app.core.upstream import NO_HOOKS, Hooks, OwnLinks, UpstreamError
 from app.services.access.traffic import Traffic
 from app.services.audit.audit import AuditService
 from app.services.catalog.listing import CallerView, ListingService
@@ -83,7 +83,10 @@ class Located:
 
 @dataclass(frozen=True, slots=True)
 class ForwardService:
-    """The use cases of primitives: call, get, read, complete; ``channel`` finds a tenant's connection to a server."""
+    """The use cases of primitives: call, get, read, complete; ``channel`` finds a tenant's connection to a server.
+
+    ``user_links`` are the connections of a caller to a server that is called with the tokens of users.
+    """
 
     listing: ListingService
     invoke: InvokeService
@@ -91,6 +94,7 @@ class ForwardService:
     audit: AuditService
     channel: Callable[[str, str], ServerChannel | None]
     seen: SeenUris = field(default_factory=SeenUris)
+    user_links: Callable[[Caller, str], Awaitable[OwnLinks]] | None = None
 
     async def call_tool(self, incoming: PrimitiveRequest, gate: Gate | None = None) -> dict[str, Any]:
         """Call a tool; the call is recorded before it is sent, and its result before it is answered."""
@@ -252,6 +256,9 @@ class ForwardService:
             raise UpstreamUnavailableError(
                 f"The server {server!r} is not served now; try again later.", details={"server": server}
             )
+        auth = channel.settings.auth
+        if auth is not None and auth.of_users and self.user_links is not None:
+            hooks = replace(hooks, links=await self.user_links(record.incoming.caller, server))
         left = record.incoming.request.deadline - asyncio.get_running_loop().time()
         if left <= 0:
             raise DeadlineExceededError("The request's time was over before it could be forwarded.")

@@ -59,7 +59,7 @@ class UpstreamService:
         tokens: UpstreamTokens | None = None,
     ) -> None:
         self.rules = rules or UpstreamRules()
-        self._tokens = tokens
+        self.tokens = tokens
         self._change_listeners: list[ChangeListener] = []
         self._notification_listeners: list[NotificationListener] = []
         self._database, self._audit, self._now = database, audit, now
@@ -217,7 +217,7 @@ class UpstreamService:
         if refusal is not None:
             raise ForbiddenError(refusal)
         networks = self.rules.networks_for(origin)
-        options = with_tokens(self.rules.options(lambda _server: networks), tenant, self._tokens)
+        options = with_tokens(self.rules.options(lambda _server: networks), tenant, self.tokens)
         return await inspect(entry, options)
 
     async def _names(self) -> Sequence[tuple[str, str]]:
@@ -234,7 +234,7 @@ class UpstreamService:
             on_change=self._notify_change,
             on_notification=self._notify_message,
             dedicated=self._dedicated,
-            tokens=self._tokens,
+            tokens=self.tokens,
         )
         self._tenants[tenant] = servers
         self._tasks[tenant] = asyncio.create_task(self._keep(servers), name=f"servers of {tenant}")

@@ -10,6 +10,7 @@ import aiohttp
 
 from app.core.errors import (
     DeadlineExceededError,
+    ForbiddenError,
     InvalidRequestError,
     TooLargeError,
     UpstreamUnavailableError,
@@ -48,6 +49,13 @@ class Faults:
         else:
             what = f"answered with HTTP status {status}"
         return self._unavailable(what, status=status)
+
+    def of_users(self) -> ForbiddenError:
+        """Return the error for a call without a user's token to a server that takes those alone."""
+        return ForbiddenError(
+            f"Server {self._server!r} is called with the token of a user alone.",
+            details={"server": self._server},
+        )
 
     def late(self, timeout_s: float) -> DeadlineExceededError:
         """Return the error for an answer that did not end in time."""

@@ -34,6 +34,18 @@ log = logging.getLogger("sluice.upstream")
 FIRST_STREAM_S: Final = 0.5
 """How long a new connection waits for its stream, so that no change is missed between listing and following."""
 
+LISTING: Final = frozenset(
+    {
+        "ping",
+        "prompts/list",
+        "resources/list",
+        "resources/templates/list",
+        "server/discover",
+        "tools/list",
+    }
+)
+"""Requests that show what a server offers, and no more."""
+
 _CANCELLED: Final = "notifications/cancelled"
 _ONE_OWNER: Final = 1
 
@@ -114,6 +126,8 @@ class LiveLink:
         timeout_s: float,
     ) -> dict[str, Any]:
         """Return the server's result as it came; see ``Link``."""
+        if self._options.listing_only and method not in LISTING:
+            raise self._faults.of_users()
         if self._options.roots:
             return await self._exchange(self._envelope, method, params or {}, hooks, timeout_s)
         check_tells_no_roots(params or {})
@@ -135,6 +149,8 @@ class LiveLink:
 
     async def listen(self, uris: Collection[str]) -> None:
         """Follow updates of these resources and no others."""
+        if uris and self._options.listing_only:
+            raise self._faults.of_users()
         if self.modern:
             await self._listening.listen(frozenset(uris), self.capabilities)
 

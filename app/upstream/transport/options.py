@@ -25,7 +25,8 @@ class LinkOptions:
     ``allowed_networks``: None means that the settings come from the host (file, command line) and may name any address
     except those of cloud metadata; otherwise only public addresses and these networks are allowed. ``roots``: whether
     the server may learn the roots of clients; over stdio it never does. ``authorization`` gives the tokens that are
-    sent over streamable HTTP instead of an Authorization header of the settings.
+    sent over streamable HTTP instead of an Authorization header of the settings. ``listing_only``: calls go with the
+    tokens of users, so this connection, which has none, carries no call.
     """
 
     connect_timeout_s: float
@@ -38,6 +39,7 @@ class LinkOptions:
     allowed_networks: tuple[str, ...] | None = ()
     roots: bool = False
     authorization: Authorization | None = None
+    listing_only: bool = False
 
 
 class ServerLink(Protocol):
