@@ -1,9 +1,10 @@
 """API keys over REST: list, create, approve, rotate and revoke them; secrets are shown once."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from datetime import datetime
+from datetime import date, datetime
 from http import HTTPStatus
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from fastapi import Query, Response
 from pydantic import ConfigDict, Field, field_validator
@@ -24,6 +25,8 @@ from app.api.fields import (
 from app.core.access import KeyState, Role
 from app.edge.limits import needs
 from app.services.access.access import DEFAULT_OVERLAP_S, MAX_OVERLAP_S, NewKey
+from app.services.access.identity_view import identities
+from app.services.access.key_usage import KeyUsage
 
 _MAX_CIDRS: Final = 100
 
@@ -105,6 +108,41 @@ class NewKeyAnswer(KeyAnswer):
     key: str = Field(description="The whole key; it cannot be shown again.")
 
 
+class KeyUseAnswer(AnswerBody):
+    """When a key was used last."""
+
+    key_id: str
+    last_used: date | None = Field(
+        description="Last day (UTC) on which the key is on record; null: none within 90 days."
+    )
+
+
+class IdentityRuleAnswer(AnswerBody):
+    """A rule that makes callers."""
+
+    when: Mapping[str, Any] = Field(description="Claims that the token must have.")
+    roles: Sequence[Role]
+    grants: Sequence[str]
+    networks: Sequence[str] = Field(description="Networks that the caller may come from; empty: any.")
+    source: Literal["settings", "policy"] = Field(description="Where the rule stands.")
+
+
+class IdentityAnswer(AnswerBody):
+    """An issuer whose tokens can make callers of the tenant."""
+
+    issuer: str
+    audience: Sequence[str]
+    algorithms: Sequence[str]
+    max_token_age_s: int
+    rules: Sequence[IdentityRuleAnswer] = Field(description="In the order in which they count.")
+
+
+class IdentitiesAnswer(AnswerBody):
+    """The issuers of a tenant."""
+
+    issuers: Sequence[IdentityAnswer]
+
+
 _PENDING: Final[dict[int | str, dict[str, Any]]] = {
     202: {"model": NewKeyAnswer, "description": "The key exists; a role of it waits for an approval."}
 }
@@ -151,6 +189,35 @@ async def create_key(
         override_unions=body.override_unions,
     )
     return _shown(made, services, response)
+
+
+@router.get("/usage", summary="Say when keys were used last")
+async def get_key_usage(
+    caller: CallerDep,
+    services: ServicesDep,
+    info: InfoDep,
+    limit: LimitQuery = 100,
+    cursor: CursorQuery = None,
+) -> Page[KeyUseAnswer]:
+    """Return the last day of use of the tenant's keys, by id. Needs the role key-custodian.
+
+    Days come from the counts of the audit record, some seconds behind it, so that no call writes anything for this.
+    """
+    keys = await services.access.list_keys(caller, None, info, after=cursor, limit=limit + 1)
+    used = await KeyUsage(services.access).last_used(caller, [key.id for key in keys], info)
+    return answer_page(
+        keys,
+        limit,
+        lambda key: KeyUseAnswer(key_id=key.id, last_used=used.get(key.id)),
+        lambda key: key.id,
+    )
+
+
+@router.get("/identities", summary="List the issuers whose tokens make callers")
+async def list_identities(caller: CallerDep, services: ServicesDep, info: InfoDep) -> IdentitiesAnswer:
+    """Return issuers with the rules that map their tokens to the caller's tenant. Needs the role key-custodian."""
+    listed = await identities(services.access, services.policies, caller, info)
+    return IdentitiesAnswer(issuers=[IdentityAnswer.model_validate(issuer) for issuer in listed])
 
 
 @router.get("/{key_id}", summary="Get a key")

@@ -1,11 +1,12 @@
 """The vault over REST: scopes, handles, expiry, and erasure with receipts."""
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import Path, Query
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import ConfigDict, Field, StringConstraints, field_validator
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
 from app.api.fields import AnswerBody, Body, CursorQuery, LimitQuery, Moment, Page, Word
@@ -14,6 +15,7 @@ from app.core.content.handles import Handle
 from app.core.errors import NotFoundError
 from app.edge.limits import needs
 from app.services.vault.reveals import REVEAL, RevealService
+from app.services.vault.ring_state import ring_state
 
 _MAX_VALUE = 100_000
 
@@ -106,6 +108,40 @@ class ReceiptAnswer(AnswerBody):
     actor: str
     scope: str | None
     counts: dict[str, int]
+
+
+class RingProcessAnswer(AnswerBody):
+    """A process that serves from the database."""
+
+    id: str
+    host: str
+    versions: list[int] = Field(description="Versions of the key ring that it holds.")
+    release: str | None
+
+    @field_validator("versions", mode="before")
+    @classmethod
+    def in_order(cls, versions: Any) -> Any:
+        """Sort a set of versions."""
+        return sorted(versions)
+
+
+class RingAnswer(AnswerBody):
+    """The key ring of the installation."""
+
+    active: int = Field(description="The version that wraps new keys.")
+    versions: Sequence[int] = Field(description="Versions that this process holds.")
+    processes: Sequence[RingProcessAnswer]
+    left: int = Field(description="Keys that depend on other versions; up to 10,000 of each.")
+
+
+@router.get("/key-ring", summary="Get the state of the key ring")
+async def get_key_ring(caller: CallerDep, services: ServicesDep, info: InfoDep) -> RingAnswer:
+    """Return versions, the processes that hold them, and what is left to re-wrap, never a key.
+
+    Needs the role key-custodian in the tenant `system`.
+    """
+    authority = services.access.authority
+    return RingAnswer.model_validate(await ring_state(services.vault, authority, caller, info))
 
 
 @router.get("/scopes", summary="List live scopes")

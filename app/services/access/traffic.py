@@ -9,7 +9,7 @@ Slots are counted per process. So are rates and requests in flight, unless ``Sha
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -158,6 +158,10 @@ class Traffic:
                 self._forwarded[key] = left
             else:
                 del self._forwarded[key]
+
+    def forwarded_by(self, tenant: str) -> Mapping[str, int]:
+        """Return how many requests of a tenant wait for others in this process, by server."""
+        return {server: number for (name, server), number in self._forwarded.items() if name == tenant}
 
     @asynccontextmanager
     async def slot(

@@ -32,6 +32,8 @@ _UNRECORDED = (AuditUnavailableError, StoreUnavailableError, RateLimitedError, O
 _LONGEST_NAME = 200
 _TOKENS = re.compile(r"[a-z_]{1,33}_tokens")
 _MOST_TOKENS = 2**53
+_CACHED = "cached_tokens"
+_CACHE_DETAILS = ("prompt_tokens_details", "input_tokens_details")
 CLIENT_GONE = "client_gone"
 """The error code in the record where the caller left before the answer ended."""
 
@@ -199,9 +201,12 @@ class GatewayRecord:
 
 
 def _tokens(usage: Mapping[str, Any]) -> dict[str, int]:
-    """Return the numbers of tokens among what a provider says of its use."""
+    """Return the numbers of tokens among what a provider says of its use, also of those that its cache had."""
+    details = (usage.get(name) for name in _CACHE_DETAILS)
+    cached = [part.get(_CACHED) for part in details if isinstance(part, Mapping)]
+    named = [*usage.items(), *((_CACHED, number) for number in cached)]
     return {
         name: number
-        for name, number in usage.items()
+        for name, number in named
         if _TOKENS.fullmatch(name) and type(number) is int and 0 <= number <= _MOST_TOKENS
     }

@@ -140,6 +140,26 @@ class PolicyPreviews:
         await audit.record(audit.new_event(caller, ACTION, OUTCOME_OK, request, details=details))
         return comparison._replace(now=now, then=then)
 
+    async def through_gateway(
+        self, caller: Caller, sample: PolicySample, request: RequestInfo
+    ) -> tuple[Policy, int, SampleOutcome, GatewayPipeline | None]:
+        """Return what the policy that holds does to a sample in the gateway, and its pipeline (None: it is refused)."""
+        version, policy = await self.policies.get(caller.tenant)
+        await self.policies.audit.keys.ready(caller.tenant)
+        trial = _Trial(self.invoke, caller, request, version, sample)
+        outcome = await trial.outcome(policy)
+        audit, details = self.policies.audit, {"version": version, "door": sample.door}
+        await audit.record(audit.new_event(caller, ACTION, OUTCOME_OK, request, details=details))
+        try:
+            return policy, version, outcome, await trial.pipeline(policy)
+        except _REFUSALS:
+            return policy, version, outcome, None
+
+    def conceals(self, steps: Sequence[str]) -> list[str]:
+        """Return those of the steps that are installed here and hide what they find."""
+        installed = self.invoke.invocables.installed
+        return [name for name in steps if name in installed and installed[name].conceals]
+
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
@@ -161,8 +181,12 @@ class _Trial:
             except _REFUSALS as error:
                 return SampleOutcome((), {}, (), refused=error.message)
 
-    async def _through_gateway(self, policy: Policy, until: float) -> SampleOutcome:
-        use = PipelineUse(
+    async def pipeline(self, policy: Policy) -> GatewayPipeline:
+        """Return what the gateway runs for the sample's provider and model."""
+        return await self._use(policy, 0.0).pipeline_of(self.sample.name, self.sample.other)
+
+    def _use(self, policy: Policy, until: float) -> PipelineUse:
+        return PipelineUse(
             self.invoke,
             self.invoke.outcomes,
             self._authority,
@@ -173,7 +197,9 @@ class _Trial:
             ACTION,
             reports=[],
         )
-        entry = await use.pipeline_of(self.sample.name, self.sample.other)
+
+    async def _through_gateway(self, policy: Policy, until: float) -> SampleOutcome:
+        use, entry = self._use(policy, until), await self.pipeline(policy)
         # The filter looks at tools, of which a sample has none.
         steps = [step for step in entry.outbound if step.name != "tool_filter"]
         content = await use.run(steps, self.sample.items, _new_scope(), observe=True)

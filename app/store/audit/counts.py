@@ -105,3 +105,13 @@ async def list_counts(
         query = query.where(log_count.c.day < until)
     rows = await tx.execute(query.group_by(*columns).order_by(*columns).limit(limit))
     return [CountRow(tuple(row[:-1]), int(row[-1])) for row in rows]
+
+
+async def last_days(tx: AsyncConnection, tenant: str, actors: Sequence[str], since: str) -> dict[str, str]:
+    """Return the last day from ``since`` on of which there are events of each actor; absent: none."""
+    day = func.max(log_count.c.day).label("day")
+    query = select(log_count.c.actor, day).where(
+        log_count.c.tenant == tenant, log_count.c.day >= since, log_count.c.actor.in_(actors)
+    )
+    rows = await tx.execute(query.group_by(log_count.c.actor))
+    return {row.actor: row.day for row in rows}

@@ -1,0 +1,64 @@
+"""Whom tokens make callers of a tenant: the rules of the settings that map to it, and those of its policy."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from app.core.access import Caller, Role
+from app.core.identities import Expected, MappingRule
+from app.core.request import RequestInfo
+from app.services.access.access import AccessService
+from app.services.access.policies import PolicyService
+
+
+class ShownRule(NamedTuple):
+    """A rule, and where it stands."""
+
+    when: Mapping[str, Expected]
+    roles: Sequence[Role]
+    grants: Sequence[str]
+    networks: Sequence[str]
+    source: Literal["settings", "policy"]
+
+
+class ShownIssuer(NamedTuple):
+    """An issuer, and its rules for one tenant in the order in which they count."""
+
+    issuer: str
+    audience: Sequence[str]
+    algorithms: Sequence[str]
+    max_token_age_s: int
+    rules: Sequence[ShownRule]
+
+
+async def identities(
+    access: AccessService, policies: PolicyService, caller: Caller, request: RequestInfo | None = None
+) -> list[ShownIssuer]:
+    """Return the issuers whose tokens can make callers of the caller's tenant; needs the role key custodian."""
+    async with access.audit.refusals(caller, "identity.list", request):
+        caller.require(Role.KEY_CUSTODIAN)
+    tokens = access.authenticator.tokens
+    if tokens is None:
+        return []
+    _, policy = await policies.get(caller.tenant)
+    listed = []
+    for name, keys in sorted(tokens.issuers.items()):
+        issuer = keys.issuer
+        rules = [_shown(rule, "settings") for rule in issuer.rules if rule.tenant == caller.tenant]
+        if caller.tenant in issuer.tenants:
+            own = [rule for rule in policy.identity.rules if rule.issuer == name]
+            rules += [_shown(rule.rule_of(caller.tenant), "policy") for rule in own]
+        if rules:
+            listed.append(
+                ShownIssuer(
+                    issuer.issuer,
+                    sorted(issuer.audience),
+                    sorted(issuer.algorithms),
+                    issuer.max_token_age_s,
+                    rules,
+                )
+            )
+    return listed
+
+
+def _shown(rule: MappingRule, source: Literal["settings", "policy"]) -> ShownRule:
+    return ShownRule(rule.when, sorted(rule.roles), sorted(rule.grants), rule.networks, source)
