@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -43,6 +43,15 @@ def _number(value: float) -> str:
     return f"{value:,.0f}"
 
 
+def _code(text: str) -> Markup:
+    """Return a text with what stands between backticks as code."""
+    parts = [
+        Markup("<code>{}</code>").format(part) if place % 2 else escape(part)
+        for place, part in enumerate(text.split("`"))
+    ]
+    return Markup("").join(parts)
+
+
 def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
@@ -52,7 +61,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    environment.filters.update(moment=_moment, number=_number)
+    environment.filters.update(code=_code, moment=_moment, number=_number)
     environment.globals.update(asset=address)
     return environment
 

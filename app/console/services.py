@@ -12,8 +12,10 @@ from app.services.audit.audit import AuditService
 from app.services.documents.collections import CollectionService
 from app.services.documents.ingestion import IngestionService
 from app.services.documents.trials import SearchTrials
+from app.services.gateway.providers import ProviderService
 from app.services.invoke.explaining import ExplainService
 from app.services.invoke.invoke import InvokeService
+from app.services.invoke.pipelines import PipelineService
 from app.services.servers.server_admin import ServerService
 from app.services.vault.tenant_erasure import TenantErasure
 from app.services.vault.vault import VaultService
@@ -27,7 +29,9 @@ class ConsoleServices:
     access: AccessService
     audit: AuditService
     policies: PolicyService
+    pipelines: PipelineService
     servers: ServerService
+    providers: ProviderService
     invoke: InvokeService
     explaining: ExplainService
     vault: VaultService

@@ -10,8 +10,11 @@ from app.console.pages import (
     audit,
     collections,
     conversations,
+    gateway,
     overview,
+    pipelines,
     playground,
+    policies,
     servers,
     subjects,
 )
@@ -39,8 +42,11 @@ def console_routers() -> tuple[APIRouter, ...]:
         conversations.router,
         audit.router,
         subjects.router,
+        policies.router,
+        pipelines.router,
         servers.router,
         collections.router,
+        gateway.router,
         access.router,
         doors.rest,
     )

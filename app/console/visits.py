@@ -62,8 +62,10 @@ NAVIGATION: Final = (
     ),
     PageLink("/console/audit", "Audit", frozenset({Role.AUDITOR})),
     PageLink("/console/subjects", "Data subjects", frozenset({Role.ERASER})),
+    PageLink("/console/policies", "Policies", frozenset({Role.OPERATOR})),
     PageLink("/console/servers", "Servers", frozenset({Role.OPERATOR})),
     PageLink("/console/collections", "Collections", frozenset({Role.OPERATOR})),
+    PageLink("/console/gateway", "Gateway", frozenset({Role.OPERATOR, Role.AUDITOR})),
     PageLink("/console/access", "Access", frozenset({Role.KEY_CUSTODIAN})),
 )
 

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from html import unescape
+from html.parser import HTMLParser
 from itertools import chain
 from typing import Any
 
@@ -175,7 +176,9 @@ async def open_console(
             "access": services.access,
             "audit": services.audit,
             "policies": services.policies,
+            "pipelines": services.pipelines,
             "servers": services.servers,
+            "providers": services.providers,
             "invoke": services.invoke,
             "explaining": services.explaining,
             "vault": services.vault,
@@ -208,3 +211,40 @@ def text_of(page: Response) -> str:
 def elements(page: Response, names: Iterable[str]) -> list[str]:
     """Return the opening tags of elements, as they stand in a page."""
     return re.findall(rf"<(?:{'|'.join(names)})\b[^>]*>", page.text)
+
+
+class _Fields(HTMLParser):
+    """Reads the fields of all forms of a page, with the values that a browser would send."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.values: dict[str, str] = {}
+        self._select = self._area = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        name = given.get("name") or ""
+        if tag == "input" and given.get("type") not in ("checkbox", "radio"):
+            self.values[name] = given.get("value") or ""
+        elif tag == "select":
+            self._select = name
+        elif tag == "option" and (self._select not in self.values or "selected" in given):
+            self.values[self._select] = given.get("value") or ""
+        elif tag == "textarea":
+            self._area, self.values[name] = name, ""
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "textarea":
+            self.values[self._area] = self.values[self._area].removeprefix("\n")
+            self._area = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._area:
+            self.values[self._area] += data
+
+
+def fields_of(page: Response) -> dict[str, str]:
+    """Return the fields of a page by name, as a browser would send them untouched."""
+    reader = _Fields()
+    reader.feed(page.text)
+    return reader.values

@@ -27,8 +27,10 @@ PAGES = {
     "/console/conversations": {Role.OPERATOR, Role.AUDITOR, Role.ERASER, Role.RESTORER},
     "/console/audit": {Role.AUDITOR},
     "/console/subjects": {Role.ERASER},
+    "/console/policies": {Role.OPERATOR},
     "/console/servers": {Role.OPERATOR},
     "/console/collections": {Role.OPERATOR},
+    "/console/gateway": {Role.OPERATOR, Role.AUDITOR},
     "/console/access": {Role.KEY_CUSTODIAN},
     "/docs": set(Role),
 }

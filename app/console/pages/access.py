@@ -11,6 +11,9 @@ from app.core.access import Role
 from app.core.errors import InvalidArgumentsError
 from app.edge.limits import needs, takes
 from app.services.access.access import NewKey
+from app.services.access.identity_view import identities
+from app.services.access.key_usage import LOOKED_BACK_DAYS, KeyUsage
+from app.services.vault.ring_state import ring_state
 
 PAGE: Final = 50
 _ROLE: Final = "role-"
@@ -82,15 +85,18 @@ async def revoke_key(visit: VisitDep, key_id: KeyPath, form: FormDep) -> Respons
 async def _page(visit: Visit, after: str | None, made: NewKey | None = None) -> Response:
     access = visit.services.access
     listed = await access.list_keys(visit.caller, None, visit.info, after=after, limit=PAGE + 1)
-    moment = access.now()
+    moment, shown = access.now(), listed[:PAGE]
+    used = await KeyUsage(access).last_used(visit.caller, [info.id for info in shown], visit.info)
+    reaches_all = access.authority.reaches_all(visit.caller)
     rows: list[dict[str, Any]] = [
         {
             "info": info,
             "state": info.state(moment),
             "roles": sorted(info.roles),
             "waits": sorted(info.pending_roles),
+            "used": used.get(info.id),
         }
-        for info in listed[:PAGE]
+        for info in shown
     ]
     values = {
         "keys": rows,
@@ -100,5 +106,10 @@ async def _page(visit: Visit, after: str | None, made: NewKey | None = None) -> 
         "all_roles": _ROLES,
         "role_field": _ROLE,
         "lives": _LIVES,
+        "looked_back": LOOKED_BACK_DAYS,
+        "issuers": await identities(access, visit.services.policies, visit.caller, visit.info),
+        "ring": await ring_state(visit.services.vault, access.authority, visit.caller, visit.info)
+        if reaches_all
+        else None,
     }
     return visit.page("access.html", values)
