@@ -25,7 +25,7 @@ from app.api.fields import (
 from app.core.access import KeyState, Role
 from app.edge.limits import needs
 from app.services.access.access import DEFAULT_OVERLAP_S, MAX_OVERLAP_S, NewKey
-from app.services.access.identity_view import identities
+from app.services.access.identity.shown_issuers import identities
 from app.services.access.key_usage import KeyUsage
 
 _MAX_CIDRS: Final = 100

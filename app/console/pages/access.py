@@ -11,7 +11,7 @@ from app.core.access import Role
 from app.core.errors import InvalidArgumentsError
 from app.edge.limits import needs, takes
 from app.services.access.access import NewKey
-from app.services.access.identity_view import identities
+from app.services.access.identity.shown_issuers import identities
 from app.services.access.key_usage import LOOKED_BACK_DAYS, KeyUsage
 from app.services.vault.ring_state import ring_state
 

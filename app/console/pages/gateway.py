@@ -12,10 +12,10 @@ from app.core.access import Role
 from app.core.contracts.gateway_policy import GatewayRoute
 from app.core.errors import NotFoundError
 from app.edge.limits import needs, takes
-from app.services.access.clients import list_clients
 from app.services.gateway.provider_sealing import shown_provider
 from app.services.gateway.provider_trials import ProviderTrial
 from app.services.gateway.usage import WINDOW, GatewayUsage
+from app.services.previews.client_keys import list_clients
 from app.services.previews.clients import ClientMasking, ClientPreviews
 from app.services.previews.policies import PolicyPreviews
 

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from app.core.access import Caller, Role
 from app.core.request import RequestInfo
 from app.services.access.access import AccessService
-from app.services.access.clients import find_client
+from app.services.previews.client_keys import find_client
 from app.services.previews.policies import PolicyPreviews, PolicySample, SampleOutcome
 from app.store.access.access import KeyInfo
 
