@@ -30,7 +30,7 @@ class ModelUseAnswer(AnswerBody):
     sent: int = Field(description="Tokens of requests, by the provider's count.")
     cached: int = Field(description="Those of them that came from the provider's cache.")
     cached_share: float | None = Field(description="`cached` / `sent`; null: no token was counted.")
-    given: int = Field(description="Tokens of answers.")
+    received: int = Field(description="Tokens of answers.")
     median_first_byte_ms: float | None
 
 

@@ -39,10 +39,10 @@ async def show_pipeline(visit: VisitDep, name: PipelinePath, version: VersionQue
     versions = await pipelines.history(visit.caller, name, visit.info, limit=_LISTED)
     shown = versions[0]
     if version is not None and version != shown.version:
-        found = await pipelines.history(visit.caller, name, visit.info, before=version + 1, limit=1)
-        if not found or found[0].version != version:
+        others = await pipelines.history(visit.caller, name, visit.info, before=version + 1, limit=1)
+        if not others or others[0].version != version:
             raise NotFoundError("There is no such version of the pipeline.")
-        shown = found[0]
+        shown = others[0]
     earlier = await pipelines.history(visit.caller, name, visit.info, before=shown.version, limit=1)
     values = {
         "shown": shown,

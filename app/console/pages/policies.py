@@ -8,7 +8,6 @@ from typing import Annotated, Any, Final, cast, get_args
 from fastapi import Query
 from starlette.responses import Response
 
-from app.console.policy_form import read_form, sections, typed_fields
 from app.console.samples import MOST_CHARACTERS, SAMPLE, sample_items, sample_text, shown_items
 from app.console.visits import FORM, FormDep, Visit, VisitDep, new_pages, see
 from app.core.access import Role
@@ -24,6 +23,7 @@ from app.services.previews.policies import (
     SampleOutcome,
     shown_less,
 )
+from app.services.previews.policy_form import read_form, sections, typed_fields
 
 PAGE: Final = "/console/policies"
 _LISTED: Final = 20

@@ -31,7 +31,7 @@ class ModelUse:
     failed: int = 0
     sent: int = 0
     cached: int = 0
-    given: int = 0
+    received: int = 0
     streams: int = 0
     first_byte_ms: list[float] = field(default_factory=list, repr=False)
 
@@ -56,7 +56,7 @@ class ModelUse:
         # One API counts what its cache gave beside the other tokens, the other among them.
         self.sent += sum(_number(details, name) for name in _SENT) + read + written
         self.cached += read + _number(details, _CACHED)
-        self.given += sum(_number(details, name) for name in _GIVEN)
+        self.received += sum(_number(details, name) for name in _GIVEN)
         if "first_byte_us" in details:
             self.first_byte_ms.append(_number(details, "first_byte_us") / 1000)
 
