@@ -24,6 +24,7 @@ from app.api import (
     pipelines,
     policies,
     providers,
+    scim,
     servers,
     stream,
     subjects,
@@ -63,9 +64,10 @@ _ROUTERS: Final = (
     collections.router,
     pipelines.runs,
     litellm.router,
+    scim.router,
 )
 
-SURFACES: Final = (*gateway.SURFACES, litellm.SURFACE)
+SURFACES: Final = (*gateway.SURFACES, litellm.SURFACE, scim.SURFACE)
 """Paths whose clients speak another API than ours; the EdgeGuard is given them."""
 
 

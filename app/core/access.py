@@ -38,6 +38,8 @@ class Role(StrEnum):
     KEY_CUSTODIAN = "key-custodian"
     DELEGATE = "delegate"
     """May say, with ``X-Sluice-User``, for which end user of its own a request is."""
+    PROVISIONER = "provisioner"
+    """May keep the mirror of the tenant's people and groups up to date: a key for an identity provider."""
 
 
 REFUSED_UNIONS: tuple[frozenset[Role], ...] = (

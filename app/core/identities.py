@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_network
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from app.core.access import Role
 
@@ -85,6 +85,24 @@ class ConsoleClient:
 
 
 @dataclass(frozen=True, slots=True)
+class Provisioning:
+    """How the owner of a token is found among the people that the issuer mirrors here (SCIM).
+
+    ``claim`` names them as ``attribute`` does. ``required``: who is not there, as an active person, stays out;
+    otherwise only who is there and not active, or was removed.
+    """
+
+    claim: str = "sub"
+    attribute: Literal["externalId", "userName"] = "externalId"
+    required: bool = True
+
+    @property
+    def part(self) -> Literal["name", "external"]:
+        """Return which part of an entry the claim is compared with."""
+        return "external" if self.attribute == "externalId" else "name"
+
+
+@dataclass(frozen=True, slots=True)
 class TrustedIssuer:
     """An issuer of tokens, and what its tokens must be like to be taken here.
 
@@ -105,6 +123,7 @@ class TrustedIssuer:
     tenants: tuple[str, ...] = ()
     introspection: Introspection | None = None
     console: ConsoleClient | None = None
+    provisioning: Provisioning | None = None
 
     def rule_for(self, claims: Mapping[str, Any]) -> MappingRule | None:
         """Return the first rule that matches, None where none does: there is no default."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from app.core.background import meanwhile
 from app.core.errors import StoreUnavailableError
 from app.services.access.access import AccessService
+from app.services.access.identity.mirror import KEPT
 from app.services.access.sessions import SessionService
 from app.services.audit.audit import AuditService
 from app.services.audit.counts import AuditCounts
@@ -18,6 +19,7 @@ from app.services.audit.sealer import LogSealer
 from app.services.audit.sinks.delivery import Outlets
 from app.store.access.access import remove_old_secrets
 from app.store.access.identity_marks import remove_old_marks
+from app.store.access.provisioned import remove_forgotten
 from app.store.audit.audit import drop_emptied_partitions, make_partitions
 from app.store.database import Database
 from app.store.locks import only_here
@@ -121,6 +123,7 @@ def housekeeping(
         async with database.system_transaction() as tx:
             await remove_old_secrets(tx, access.now())
             await remove_old_marks(tx, access.now())
+            await remove_forgotten(tx, access.now() - KEPT)
 
     return [
         Job("purge-scopes", purge_every_s, purge_scopes),

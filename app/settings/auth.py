@@ -15,6 +15,7 @@ from app.core.identities import (
     ConsoleClient,
     Introspection,
     MappingRule,
+    Provisioning,
     TrustedIssuer,
     checked_conditions,
     checked_grant,
@@ -171,6 +172,18 @@ class ConsoleSignIn(_Listed):
         )
 
 
+class ProvisioningSettings(_Listed):
+    """How the owner of a token is found among the people that the issuer mirrors here."""
+
+    claim: Annotated[str, Field(min_length=1, max_length=500, pattern="^[^/]")] = "sub"
+    attribute: Literal["externalId", "userName"] = "externalId"
+    required: bool = True
+
+    def provisioning(self) -> Provisioning:
+        """Return how people are found."""
+        return Provisioning(self.claim, self.attribute, self.required)
+
+
 class IssuerSettings(_Listed):
     """An issuer of tokens, and what its tokens must be like."""
 
@@ -185,6 +198,7 @@ class IssuerSettings(_Listed):
     scopes: tuple[ScopeText, ...] = ()
     introspection: IntrospectionSettings | None = None
     console: ConsoleSignIn | None = None
+    provisioning: ProvisioningSettings | None = None
 
     @model_validator(mode="after")
     def maps(self) -> Self:
@@ -210,6 +224,7 @@ class IssuerSettings(_Listed):
             tenants=self.tenants,
             introspection=self.introspection.introspection() if self.introspection is not None else None,
             console=self.console.client() if self.console is not None else None,
+            provisioning=self.provisioning.provisioning() if self.provisioning is not None else None,
         )
 
     @property

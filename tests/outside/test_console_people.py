@@ -29,6 +29,7 @@ def company(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
         {
             "issuer": issuer,
             "audience": [resource],
+            "scopes": ["use"],
             "rules": [
                 {"when": {"groups": "auditors"}, "tenant": "default", "roles": ["invoker", "auditor"]},
                 {"when": {"groups": "llm-users"}, "tenant": "default", "roles": ["invoker"]},

@@ -32,6 +32,7 @@ _ROLES: Final = {
     Role.OPERATOR: "policies, servers, providers",
     Role.KEY_CUSTODIAN: "make, approve and revoke keys",
     Role.DELEGATE: "say for which end user a call is",
+    Role.PROVISIONER: "mirror people and groups (SCIM)",
 }
 
 KeyPath = Annotated[str, Path(pattern=r"^[0-9a-f]{8}$")]

@@ -16,12 +16,14 @@ from app.core.errors import StoreUnavailableError
 from app.core.identities import MappingRule, TrustedIssuer, agents_of
 from app.core.tokens import TokenFault, TokenReader, TokenRefusedError, VerifiedToken
 from app.services.access.identity.ends import IdentityEnds
+from app.services.access.identity.mirror import mirror_digest
 from app.services.access.issuer_keys import IssuerKeys
 from app.services.access.token_states import TokenState, looks_opaque
 from app.services.audit.audit import AuditService
 from app.services.caching import ShortMemory
 from app.store.access.identity_marks import ended_at
 from app.store.access.policies import find_policy
+from app.store.access.provisioned import find_entry
 from app.store.access.tenants import Tenant, find_tenant
 from app.store.database import Database
 
@@ -54,6 +56,13 @@ class StoredRules(NamedTuple):
 
     tenant: str
     identity: IdentityPolicy
+
+
+class _Standing(NamedTuple):
+    """The tenant of a caller, and whether nobody may call for it, or this one no more."""
+
+    tenant: Tenant | None
+    is_over: bool
 
 
 class CallerRefusedError(Exception):
@@ -170,10 +179,9 @@ class TokenCallers:
         rule = next((rule for rule, names in zip(rules, missing, strict=True) if not names), None)
         if rule is None:
             return TokenTrial("unmapped", issuer, rules, missing)
-        marks = await self.ends.marks_of(issuer.issuer, verified.claims)
-        tenant, ended = await self._tenant(rule.tenant, marks)
-        over = ended is not None and verified.claims.get("iat", math.inf) <= ended
-        if tenant is None or tenant.disabled is not None or over:
+        await self.audit.keys.ready(rule.tenant)
+        marks = await self._marks(issuer, rule.tenant, verified.claims)
+        if (await self._standing(issuer, rule.tenant, verified.claims, marks)).is_over:
             return TokenTrial("ended", issuer, rules, missing)
         return TokenTrial(None, issuer, rules, missing, rule)
 
@@ -239,18 +247,16 @@ class TokenCallers:
     ) -> KnownToken:
         """Return whom a rule makes the owner of verified claims, or raise CallerRefusedError where that is over."""
         await self.audit.keys.ready(rule.tenant)
-        marks = await self.ends.marks_of(issuer.issuer, verified.claims)
+        marks = await self._marks(issuer, rule.tenant, verified.claims)
         try:
             caller = self._caller(issuer.issuer, verified.claims, rule)
         except ValueError:
             # Whoever acts for the subject is to be on record, or nobody acts.
             raise CallerRefusedError("token") from None
-        tenant, ended = await self._tenant(rule.tenant, marks)
-        # What the issuer says of a token when it is asked says already that its owner has ended.
-        issued = verified.claims.get("iat", math.inf)
-        if tenant is None or tenant.disabled is not None or (ended is not None and issued <= ended):
+        standing = await self._standing(issuer, rule.tenant, verified.claims, marks)
+        if standing.is_over:
             # A tenant that does not exist has no record.
-            raise CallerRefusedError("ended", caller if tenant is not None else None)
+            raise CallerRefusedError("ended", caller if standing.tenant is not None else None)
         networks = tuple(ip_network(network) for network in rule.networks)
         return KnownToken(caller, verified.until, networks, marks)
 
@@ -298,8 +304,24 @@ class TokenCallers:
         document = policy.document.get("identity") if policy is not None else None
         return StoredRules(tenant, IdentityPolicy.model_validate(document or {}))
 
-    async def _tenant(self, name: str, marks: Collection[str]) -> tuple[Tenant | None, float | None]:
-        """Return a tenant, and when what ``marks`` stand for ended last."""
+    async def _marks(self, issuer: TrustedIssuer, tenant: str, claims: Mapping[str, Any]) -> frozenset[str]:
+        """Return all digests whose announcement is about the owner of these claims."""
+        person = self._person(issuer, tenant, claims)
+        marks = await self.ends.marks_of(issuer.issuer, claims)
+        return marks if person is None else marks | {person}
+
+    def _person(self, issuer: TrustedIssuer, tenant: str, claims: Mapping[str, Any]) -> str | None:
+        """Return by which digest the mirror of a tenant finds the owner of these claims, None where it is not asked."""
+        mirror = issuer.provisioning
+        name = claims.get(mirror.claim) if mirror is not None else None
+        if mirror is None or not isinstance(name, str):
+            return None
+        return mirror_digest(self.audit, tenant, "User", mirror.part, name)
+
+    async def _standing(
+        self, issuer: TrustedIssuer, tenant: str, claims: Mapping[str, Any], marks: Collection[str]
+    ) -> _Standing:
+        """Return what is stored of a tenant, and of whom these claims are about."""
         try:
             async with asyncio.timeout(_LOOKUP_WAIT_S):
                 await self.lookups.acquire()
@@ -307,6 +329,15 @@ class TokenCallers:
             raise StoreUnavailableError("The database is busy.", retry_after_s=1.0) from None
         try:
             async with self.database.system_transaction(write=False) as tx:
-                return await find_tenant(tx, name), await ended_at(tx, marks)
+                found_tenant, ended = await find_tenant(tx, tenant), await ended_at(tx, marks)
+                mirror, person = issuer.provisioning, self._person(issuer, tenant, claims)
+                entry = None
+                if mirror is not None and person is not None:
+                    entry = await find_entry(tx, tenant, "User", mirror.part, person)
         finally:
             self.lookups.release()
+        stays_out = mirror is not None and mirror.required if entry is None else not entry.active
+        # What the issuer says of a token when it is asked says already that its owner has ended.
+        is_ended = ended is not None and claims.get("iat", math.inf) <= ended
+        is_over = found_tenant is None or found_tenant.disabled is not None or is_ended or stays_out
+        return _Standing(found_tenant, is_over)

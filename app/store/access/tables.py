@@ -1,6 +1,16 @@
 """Tables of who may call: a directory of shards, in a database of its own; and which identities count no more."""
 
-from sqlalchemy import Column, Float, Index, PrimaryKeyConstraint, Table, Text
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Float,
+    Index,
+    LargeBinary,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    UniqueConstraint,
+)
 
 from app.store.tables import Instant, metadata
 
@@ -34,4 +44,18 @@ identity_mark = Table(
     Column("ends", Instant, nullable=False),
     PrimaryKeyConstraint("kind", "digest"),
     Index(None, "ends"),
+)
+
+# The people and groups that an identity provider mirrors here: names are keyed digests and ciphertext.
+provisioned = Table(
+    "provisioned",
+    metadata,
+    *(_text("tenant"), _text("kind"), _text("id"), _text("name_digest")),
+    Column("external_digest", Text, nullable=True),
+    Column("active", Boolean, nullable=False),
+    Column("removed", Instant, nullable=True),
+    Column("sealed", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("tenant", "kind", "id"),
+    UniqueConstraint("tenant", "kind", "name_digest", name="uq_provisioned_tenant_kind_name_digest"),
+    Index("ix_provisioned_external", "tenant", "kind", "external_digest"),
 )

@@ -39,7 +39,7 @@ _METADATA_S: Final = 300.0
 _METADATA_RETRY_S: Final = 5.0
 _MOST: Final = 4096
 _ISSUER, _SUBJECT, _SID, _SINCE, _UNTIL = "issuer", "subject", "sid", "since", "until"
-_RULES, _RULE = "rules", "rule"
+_RULES, _RULE, _NAME = "rules", "rule", "name"
 
 log = logging.getLogger("sluice.identity")
 
@@ -166,6 +166,8 @@ class IdentitySignIns:
         if self._now() >= data[_UNTIL] or data[_RULES] != _digest_of(rules):
             raise _ended(renew=issuer_id(issuer))
         claims = {"sub": data[_SUBJECT], "sid": data.get(_SID), "iat": data[_SINCE]}
+        mirror = self.issuers[issuer].issuer.provisioning
+        claims |= {mirror.claim: data.get(_NAME)} if mirror is not None else {}
         verified = VerifiedToken(claims, data[_UNTIL])
         caller = await self._caller(self.issuers[issuer], verified, rules[data[_RULE]], address)
         if (caller.tenant, caller.key_id) != (tenant, key_id):
@@ -273,6 +275,7 @@ class IdentitySignIns:
                 _UNTIL: claims["iat"] + issuer.max_token_age_s + issuer.leeway_s,
                 _RULES: _digest_of(rules),
                 _RULE: number,
+                _NAME: claims.get(issuer.provisioning.claim) if issuer.provisioning is not None else None,
             },
         )
         audit = self.authenticator.audit
