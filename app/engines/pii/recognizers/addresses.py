@@ -48,7 +48,7 @@ _LOW = r"[a-z][a-z'’.\-]{1,20}(?:\s[a-z0-9][a-z0-9'’.\-]{0,20}){0,2}"
 _ENGLISH = (
     (rf"{_HOUSE}\s{_HEADING}{_NAMES}\s(?-i:{_STRONG}){_KIND_END}{_UNIT}{_TAIL}", 0.75),
     (rf"{_HOUSE}\s{_HEADING}{_NAMES}\s(?-i:{_WEAK}){_KIND_END}(?!\s(?:failed|failure|handshake|tests?|cases?|settings?|changes?|games?|capacity)){_UNIT}{_TAIL}", 0.65),
-    (rf"{_HOUSE}\s{_HEADING}(?-i:Broadway|Kingsway|Strand|The\sStrand|Piccadilly|Whitehall){_KIND_END}{_UNIT}{_TAIL}", 0.65),
+    (rf"{_HOUSE}\s{_HEADING}(?:(?-i:The\s(?=Strand)))?(?-i:Broadway|Kingsway|Strand|Piccadilly|Whitehall){_KIND_END}{_UNIT}{_TAIL}", 0.65),
     (rf"(?<![\w.,$\-])\d{{2,5}}\s(?:[nsew]\.?\s)?{_LOW}\s(?:street|avenue|ave|boulevard|blvd|road|st|rd|lane|drive|dr)\.?(?:,\s|\s){_LOW},?\s(?:{_STATE}|[a-z]{{2}}),?\s{_ZIP}(?!\w)", 0.65),
     (rf"(?<![\w.,$\-])\d{{2,5}}\s{_LOW}\s(?:street|avenue|boulevard|blvd)(?!\w)", 0.55),
     (rf"(?<!\w){_TOWN},\s{_STATE},?\s{_ZIP}(?![\w\-])", 0.65),

@@ -29,7 +29,7 @@ _ASCII_DIGIT: Final = mask_of(*range(ord("0"), ord("9") + 1))
 CAPITALS: Final = mask_of(*range(ord("A"), ord("Z") + 1))
 _TO_SMALL: Final = ord("a") - ord("A")
 _SURE_SPACE: Final = mask_of(*b" \t\n\r\x0b\x0c")
-_SPACE: Final = _SURE_SPACE | mask_of(0x1C, 0x1D, 0x1E, 0x1F, SPACE)
+SPACES: Final = _SURE_SPACE | mask_of(0x1C, 0x1D, 0x1E, 0x1F, SPACE)
 
 
 class ByteSet(NamedTuple):
@@ -55,7 +55,7 @@ _LETTER = ByteSet(
 WORD: Final = _LETTER
 _BY_NAME: Final = {
     "DIGIT": ByteSet(_ASCII_DIGIT | mask_of(DIGIT), _ASCII_DIGIT),
-    "SPACE": ByteSet(_SPACE, _SURE_SPACE),
+    "SPACE": ByteSet(SPACES, _SURE_SPACE),
     "WORD": _LETTER,
 }
 
@@ -109,8 +109,23 @@ def folded(mask: int) -> int:
     return (mask & ~CAPITALS) | capitals << _TO_SMALL
 
 
+def spelled(mask: int) -> int:
+    """Return a set with its capitals replaced by their small letters, but for those that stand there alone.
+
+    In an expression for a case-insensitive search such a capital has to be `rendered`: many words that people write
+    with a capital, as names of streets, are ordinary ones without.
+    """
+    both = mask & CAPITALS & (mask >> _TO_SMALL)
+    return mask & ~both
+
+
 def rendered(mask: int) -> bytes:
-    """Return the expression of a set for a case-insensitive search."""
+    """Return the expression of a set for a case-insensitive search; a capital alone counts as such only."""
+    return b"(?-i:%b)" % exactly(mask) if spelled(mask) & CAPITALS else small(mask)
+
+
+def small(mask: int) -> bytes:
+    """Return the expression of a set for a search in an image whose letters are small."""
     return exactly(folded(mask))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from app.engines.pii.scan.bytesets import AT_EDGE, exactly, folded, members
+from app.engines.pii.scan.bytesets import AT_EDGE, members, rendered, spelled
 from app.engines.pii.scan.shapes import Chars, Choice, Repeat, Shape
 from app.engines.pii.scan.shapes import Sequence as Row
 
@@ -23,14 +23,17 @@ _Beginning = tuple[bytes, bool]
 
 @dataclass(frozen=True, slots=True)
 class RequiredLiterals:
-    """Strings of lower-case image bytes, one of which is in every match, and their rarity in bits."""
+    """Strings of image bytes, one of which is in every match, and their rarity in bits.
+
+    A small letter stands for both; a capital stands for itself.
+    """
 
     spelled: frozenset[bytes]
     bits: float
 
     def expressions(self) -> tuple[bytes, ...]:
         """Return one expression per word."""
-        return tuple(b"".join(exactly(1 << byte) for byte in word) for word in sorted(self.spelled))
+        return tuple(b"".join(rendered(1 << byte) for byte in word) for word in sorted(self.spelled))
 
 
 def words_of(items: Sequence[Shape]) -> RequiredLiterals | None:
@@ -38,10 +41,10 @@ def words_of(items: Sequence[Shape]) -> RequiredLiterals | None:
     beginnings = _row(items)
     if beginnings is None:
         return None
-    spelled = {word for word, _ in beginnings}
+    words = {word for word, _ in beginnings}
     # A word that begins with another word adds nothing.
-    kept = {word for word in spelled if not any(word[:size] in spelled for size in range(1, len(word)))}
-    if b"" in spelled:
+    kept = {word for word in words if not any(word[:size] in words for size in range(1, len(word)))}
+    if b"" in words:
         return None
     rare = sum(2.0 ** -sum(rarity_of(1 << byte) for byte in word) for word in kept)
     return RequiredLiterals(frozenset(kept), -math.log2(min(1.0, rare)))
@@ -70,9 +73,9 @@ def _row(items: Iterable[Shape]) -> set[_Beginning] | None:
 def _beginnings(shape: Shape) -> set[_Beginning] | None:
     match shape:
         case Chars(characters):
-            spelled = members(folded(characters.may))
-            few = len(spelled) <= _MOST_SPELLINGS
-            return {(bytes([byte]), True) for byte in spelled} if few else {(b"", False)}
+            letters = members(spelled(characters.may))
+            few = len(letters) <= _MOST_SPELLINGS
+            return {(bytes([byte]), True) for byte in letters} if few else {(b"", False)}
         case Row(items):
             return _row(items)
         case Choice(branches):

@@ -5,11 +5,11 @@ that is rarest in ordinary text is used; the text before and after that part is 
 """
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from app.engines.pii.scan.bytesets import EVERY, exactly, mask_of, rendered
+from app.engines.pii.scan.bytesets import EVERY, SPACES, exactly, mask_of, rendered, small
 from app.engines.pii.scan.rims import borders as borders_of
 from app.engines.pii.scan.rims import framed, rim
 from app.engines.pii.scan.shapes import (
@@ -152,7 +152,7 @@ def _of_words(
     preceded = rendered(last) if last else b""
     expressions = []
     for word, spelled in zip(sorted(words.spelled), words.expressions(), strict=True):
-        if len(word) > _SHORT:
+        if len(word) > _SHORT and last.bit_count() != 1:
             expressions.append(spelled)
         else:
             expressions.append(_between(word, borders) if borders else preceded + spelled)
@@ -169,9 +169,9 @@ def _opening(items: Iterable[Shape]) -> bytes:
         if width(item)[1] > _WIDEST_FILLING:
             # Its first characters are enough: a long run would be read to its end at every hit inside it.
             if isinstance(item, Repeat) and item.least and width(item.item)[1] * item.least <= WIDEST:
-                expression += _expression(Repeat(item.item, item.least, item.least))
+                expression += _expression(Repeat(item.item, item.least, item.least), small)
             break
-        expression += _expression(item)
+        expression += _expression(item, small)
         least += width(item)[0]
     return expression
 
@@ -225,6 +225,8 @@ def _rarest_words(items: list[Shape]) -> tuple[int, RequiredLiterals | None]:
     best: tuple[int, RequiredLiterals | None] = (0, None)
     for start in range(len(items)):
         words = words_of(items[start:])
+        if words is not None and start and (last := _last_character(items[start - 1])).bit_count() == 1:
+            words = replace(words, bits=words.bits + _bits(last))
         if words is not None and (best[1] is None or words.bits > best[1].bits + 1):
             best = start, words
     return best
@@ -235,13 +237,18 @@ def _outside(items: Sequence[Shape]) -> tuple[int, int]:
     union = size = 0
     for item in items:
         for branch in item.branches if isinstance(item, Choice) else (item,):
-            most = width(branch)[1]
-            if most > WIDEST * 4:
+            if _is_run(branch):
                 union |= alphabet(branch)
             else:
-                size += most
-    between = [item for item in items if width(item)[1] <= WIDEST * 4] if union else []
+                size += width(branch)[1]
+    between = [item for item in items if not _is_run(item)] if union else []
     return union | alphabet(Row(tuple(between))), size
+
+
+def _is_run(shape: Shape) -> bool:
+    """Return whether its alphabet describes a piece: it is very wide, or wide and without blanks, as a host is."""
+    most = width(shape)[1]
+    return most > WIDEST * 4 or (most > WIDEST and not alphabet(shape) & SPACES)
 
 
 def _rarest(items: list[Shape], widest: int) -> tuple[int, _Part]:
@@ -318,16 +325,16 @@ def _cut(item: Shape, room: int, spare: int) -> tuple[_Part, list[Shape] | None]
             return _Part(b"", 0, 0.0, 0, whole=False), [item]
 
 
-def _expression(shape: Shape) -> bytes:
+def _expression(shape: Shape, render: Callable[[int], bytes] = rendered) -> bytes:
     match shape:
         case Chars(byte_set):
-            return rendered(byte_set.may)
+            return render(byte_set.may)
         case Row(items):
-            return b"".join(map(_expression, items))
+            return b"".join(_expression(item, render) for item in items)
         case Choice(branches):
-            return b"(?:" + b"|".join(map(_expression, branches)) + b")"
+            return b"(?:" + b"|".join(_expression(branch, render) for branch in branches) + b")"
         case Repeat(item, least, most):
-            inner = _expression(item)
+            inner = _expression(item, render)
             times = b"{%d}" % least if least == most else b"{%d,%d}" % (least, most)
             return (inner if isinstance(item, Chars) else b"(?:" + inner + b")") + times
         case _:
