@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.benchmarks.judge import contradictions, scores, secrets
+from tests.benchmarks.judge import contradictions, names, scores, secrets
 from tests.benchmarks.speed.page import updated
 
 TABLES: dict[str, Callable[[bool], Iterator[str]]] = {
     "secrets": secrets.tables,
     "contradictions": contradictions.tables,
     "scores": scores.tables,
+    "names": names.tables,
 }
 
 
