@@ -51,6 +51,7 @@ from app.services.declare.declaration_files import read_file
 from app.services.documents.trials import SearchTrials
 from app.services.invoke.explaining import ExplainService
 from app.services.invoke.interceptors import InterceptorService
+from app.services.previews.catalogs import ClientCatalogs
 from app.services.vault.replay import refuse_vanished
 from app.settings import ConfigurationError, Settings
 from app.store import migrate
@@ -258,6 +259,7 @@ def _services(services: Services) -> RouteServices:
         upstreams=services.upstreams,
         servers=services.servers,
         providers=services.providers,
+        client_catalogs=ClientCatalogs(services.access, services.listing, services.concerns),
         gateway=services.gateway,
         vault=services.vault,
         audit=services.audit,
@@ -289,6 +291,7 @@ def _console(services: Services, routes: RouteServices) -> ConsoleServices:
         pipelines=routes.pipelines,
         servers=routes.servers,
         providers=routes.providers,
+        client_catalogs=routes.client_catalogs,
         invoke=routes.invoke,
         explaining=routes.explaining,
         vault=routes.vault,

@@ -30,6 +30,7 @@ from app.services.gateway.providers import ProviderService
 from app.services.invoke.explaining import ExplainService
 from app.services.invoke.invoke import InvokeService
 from app.services.invoke.pipelines import PipelineService
+from app.services.previews.catalogs import ClientCatalogs
 from app.services.servers.server_admin import ServerService
 from app.services.servers.upstreams import UpstreamService
 from app.services.vault.tenant_erasure import TenantErasure
@@ -60,6 +61,7 @@ class RouteServices:
     upstreams: UpstreamService
     servers: ServerService
     providers: ProviderService
+    client_catalogs: ClientCatalogs
     gateway: GatewayService
     vault: VaultService
     audit: AuditService

@@ -16,6 +16,7 @@ from app.services.gateway.providers import ProviderService
 from app.services.invoke.explaining import ExplainService
 from app.services.invoke.invoke import InvokeService
 from app.services.invoke.pipelines import PipelineService
+from app.services.previews.catalogs import ClientCatalogs
 from app.services.servers.server_admin import ServerService
 from app.services.vault.tenant_erasure import TenantErasure
 from app.services.vault.vault import VaultService
@@ -32,6 +33,7 @@ class ConsoleServices:
     pipelines: PipelineService
     servers: ServerService
     providers: ProviderService
+    client_catalogs: ClientCatalogs
     invoke: InvokeService
     explaining: ExplainService
     vault: VaultService

@@ -8,6 +8,7 @@ from app.console import doors, identity, sign_in
 from app.console.pages import (
     access,
     audit,
+    catalogs,
     collections,
     conversations,
     gateway,
@@ -44,6 +45,7 @@ def console_routers() -> tuple[APIRouter, ...]:
         subjects.router,
         policies.router,
         pipelines.router,
+        catalogs.router,
         servers.router,
         collections.router,
         gateway.router,

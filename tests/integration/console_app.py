@@ -179,6 +179,7 @@ async def open_console(
             "pipelines": services.pipelines,
             "servers": services.servers,
             "providers": services.providers,
+            "client_catalogs": services.client_catalogs,
             "invoke": services.invoke,
             "explaining": services.explaining,
             "vault": services.vault,

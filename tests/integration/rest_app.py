@@ -25,10 +25,12 @@ from app.services.access.access import HOST
 from app.services.access.policies import PolicyService, argument_check
 from app.services.access.tenants import TenantService
 from app.services.access.traffic import Traffic
+from app.services.catalog.catalogs import CatalogService
 from app.services.catalog.concerns import ConcernService
 from app.services.catalog.descriptions import DescriptionService
 from app.services.catalog.group_trees import GroupTrees
 from app.services.catalog.groups import GroupService
+from app.services.catalog.listing import ListingService
 from app.services.documents.collections import CollectionService
 from app.services.documents.ingestion import IngestionService
 from app.services.documents.retrieval import RetrievalService
@@ -38,6 +40,7 @@ from app.services.gateway.providers import ProviderService
 from app.services.invoke.explaining import ExplainService
 from app.services.invoke.invoke import InvokeService
 from app.services.invoke.pipelines import PipelineService
+from app.services.previews.catalogs import ClientCatalogs
 from app.services.servers.server_admin import ServerService
 from app.services.servers.upstreams import UpstreamService
 from app.services.vault.tenant_erasure import TenantErasure
@@ -150,6 +153,10 @@ def _services(database: Database, vault: Vault, metrics: Metrics) -> RouteServic
         pipelines=pipelines,
     )
     providers = ProviderService(database, vault.audit, ProviderClient(), ("127.0.0.0/8",))
+    trees, concerns = GroupTrees(database), ConcernService(database, vault.audit, policies)
+    descriptions = DescriptionService(database, vault.audit)
+    catalogs = CatalogService(upstreams, trees, concerns, descriptions, tuple(registry.middlewares))
+    listing = ListingService(catalogs, policies, vault.audit, Traffic())
     return RouteServices(
         authenticator=access.authenticator,
         access=access,
@@ -158,15 +165,16 @@ def _services(database: Database, vault: Vault, metrics: Metrics) -> RouteServic
         invoke=invoke,
         pipelines=pipelines,
         policies=policies,
-        groups=GroupService(database, vault.audit, GroupTrees(database), registry.middlewares),
-        concerns=ConcernService(database, vault.audit, policies),
+        groups=GroupService(database, vault.audit, trees, registry.middlewares),
+        concerns=concerns,
         upstreams=upstreams,
         servers=ServerService(database, vault.audit, upstreams),
         providers=providers,
         gateway=GatewayService.over(invoke, providers, vault.service.now, subscribe=lambda _hear: None),
         vault=vault.service,
         audit=vault.audit,
-        descriptions=DescriptionService(database, vault.audit),
+        descriptions=descriptions,
+        client_catalogs=ClientCatalogs(access, listing, concerns),
         collections=CollectionService(database, vault.audit),
         ingestion=IngestionService(database, vault.audit, FakeEmbedder()),
         trials=SearchTrials(retriever, access.authenticator, vault.audit),

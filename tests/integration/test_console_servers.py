@@ -6,11 +6,19 @@ import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from httpx2 import Response
 
 from app.core.access import Role
+from app.services.access.access import HOST
+from app.services.access.traffic import Traffic
+from app.services.catalog.catalogs import CatalogService
+from app.services.catalog.descriptions import DescriptionService
+from app.services.catalog.group_trees import GroupTrees
+from app.services.catalog.listing import ListingService
+from app.services.previews.catalogs import ClientCatalogs
 from app.services.servers.server_admin import ServerService
 from app.services.servers.upstreams import UpstreamService
 from app.store.changes import Changes
@@ -35,8 +43,14 @@ async def console(database_url: str) -> AsyncIterator[Console]:
         upstreams = UpstreamService(database, audit, LOOPBACK)
         changes.subscribe(upstreams.changed)
         servers, state = ServerService(database, audit, upstreams), opened.rest.app.state
-        state.console_services = replace(state.console_services, servers=servers)
-        state.route_services = replace(state.route_services, servers=servers, upstreams=upstreams)
+        routes = state.route_services
+        catalogs = CatalogService(
+            upstreams, GroupTrees(database), routes.concerns, DescriptionService(database, audit)
+        )
+        listing = ListingService(catalogs, routes.policies, audit, Traffic())
+        seen = ClientCatalogs(routes.access, listing, routes.concerns)
+        state.console_services = replace(state.console_services, servers=servers, client_catalogs=seen)
+        state.route_services = replace(routes, servers=servers, upstreams=upstreams, client_catalogs=seen)
         await stack.enter_async_context(upstreams.running())
         stack.push_async_callback(forget_servers, database_url, opened.rest.tenant)
         yield opened
@@ -139,3 +153,84 @@ async def test_only_operators_see_servers(console: Console, url: str) -> None:
         await browser.open("/console/")
         for act in ("test", "approve", "pause", "resume"):
             assert (await browser.send(f"{PAGE}/{act}")).status_code == 403, act
+
+
+async def served(console: Console, url: str) -> None:
+    """Add the server and approve all that it offers, then wait for nothing: the catalog is built when it is read."""
+    await added(console, url)
+    async with console.browsing(Role.OPERATOR) as browser:
+        page = await listed_now(browser)
+        fields = dict(pick.split(" ", 1) for pick in picks(page).values())
+        assert (await browser.send(f"{PAGE}/approve", fields)).status_code == 303
+
+
+async def test_an_operator_sees_what_a_client_sees_and_what_keeps_the_rest_from_it(
+    console: Console, url: str
+) -> None:
+    await served(console, url)
+    rest, access = console.rest, console.rest.services.access
+    made = await access.create_key(HOST, [Role.INVOKER], tenant=rest.tenant, name=HOSTILE)
+    other = await access.create_key(HOST, [Role.INVOKER], tenant=rest.tenant, name="other")
+    idle = await access.create_key(HOST, [Role.ERASER], tenant=rest.tenant, name="idle")
+    tool = {"kind": "tool", "name": "alpha__echo", "server": "alpha"}
+    group = {"name": "speech", "description": HOSTILE, "members": [tool]}
+    assert (await rest.call("PUT", "/api/v1/groups/speech", group)).status_code in (200, 201)
+    policy = {
+        "grants": [{"keys": [made.key.id], "members": [{**tool, "name": "alpha__*"}]}],
+        "disclosure": {"keys": {made.key.id: "staged"}},
+    }
+    assert (await rest.put_policy(policy)).status_code == 200
+
+    async def over_rest(key_id: str, query: str = "") -> dict[str, Any]:
+        path = f"/api/v1/clients/{key_id}/catalog{query}"
+        answer = await rest.call("GET", path, roles=[Role.OPERATOR])
+        assert answer.status_code == 200, answer.text
+        return dict(answer.json())
+
+    mine = await over_rest(made.key.id)
+    tools = {row["name"]: row for row in mine["primitives"]}
+    assert tools["alpha__echo"]["staged"]
+    assert tools["alpha__echo"]["groups"] == ["speech"]
+    assert mine["listed"] == len(tools) > 1
+    narrowed = await over_rest(made.key.id, "?group=speech")
+    assert [row["name"] for row in narrowed["primitives"]] == ["alpha__echo"]
+    assert narrowed["withheld"] == mine["listed"] + mine["withheld"] - 1
+    theirs = await over_rest(other.key.id)
+    assert (theirs["primitives"], theirs["listed"]) == ([], 0)
+    assert theirs["withheld"] == mine["listed"] + mine["withheld"]
+    assert "neither the role invoker" in (await over_rest(idle.key.id))["refused"]
+    missing = await rest.call("GET", "/api/v1/clients/ffffffff/catalog", roles=[Role.OPERATOR])
+    assert missing.status_code == 404
+    path = "/console/servers/clients/catalog"
+    async with console.browsing(Role.OPERATOR) as browser:
+        page = await browser.open(f"{path}?key={made.key.id}")
+        assert f"{HOSTILE} sees {mine['listed']}" in text_of(page)
+        assert "alpha__echo tool alpha short first speech" in text_of(page)
+        assert "<script>alert" not in page.text
+        assert "Nothing." in text_of(await browser.open(f"{path}?key={other.key.id}"))
+        assert (await browser.open(f"{path}?key=ffffffff")).status_code == 422
+    async with console.browsing(Role.AUDITOR) as browser:
+        assert (await browser.open(path)).status_code == 403
+
+
+async def test_a_concern_keeps_what_it_hides_out_of_the_lists_alone(console: Console, url: str) -> None:
+    await served(console, url)
+    rest = console.rest
+    made = await rest.services.access.create_key(HOST, [Role.INVOKER], tenant=rest.tenant, name="client")
+    region = {"name": "region", "description": "Where it runs", "values": ["eu", "us"], "default": "us"}
+    assert (await rest.call("PUT", "/api/v1/concerns/region", region)).status_code in (200, 201)
+    mapping = {"kind": "tool", "name": "alpha__echo", "concerns": {"region": "us"}}
+    assert (await rest.call("PUT", "/api/v1/concern-mappings", mapping)).status_code in (200, 201)
+    path = f"/api/v1/clients/{made.key.id}/catalog"
+    free = (await rest.call("GET", path)).json()
+    bound = (await rest.call("GET", f"{path}?concern=region%3Deu")).json()
+    assert (free["filtered"], bound["filtered"]) == (0, 1)
+    assert bound["configuration"] == {"region": "eu"}
+    hidden = [row["name"] for row in bound["primitives"] if not row["listed"]]
+    assert hidden == ["alpha__echo"]
+    async with console.browsing(Role.OPERATOR) as browser:
+        query = f"?key={made.key.id}&concerns=region%3Deu"
+        page = await browser.open(f"/console/servers/clients/catalog{query}")
+        assert "1 it may call, but a concern keeps them out of its lists." in text_of(page)
+        wrong = await browser.open(f"/console/servers/clients/catalog?key={made.key.id}&concerns=region")
+        assert (wrong.status_code, "name=value" in text_of(wrong)) == (422, True)

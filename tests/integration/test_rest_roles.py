@@ -76,6 +76,7 @@ ALLOWED: dict[str, set[Role] | None] = {
     "GET /api/v1/gateway/usage": AUDITOR,
     "GET /api/v1/gateway/under-way": {Role.OPERATOR, Role.AUDITOR},
     "GET /api/v1/gateway/clients/{key_id}": OPERATOR,
+    "GET /api/v1/clients/{key_id}/catalog": OPERATOR,
     "GET /api/v1/vault/key-ring": set(),
     "GET /api/v1/servers": OPERATOR,
     "POST /api/v1/servers": OPERATOR,

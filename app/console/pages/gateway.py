@@ -97,7 +97,7 @@ async def _page(
         "next": listed[_LISTED - 1].stored.name if len(listed) > _LISTED else None,
         "gateway": policy.gateway,
         "routes": _routes(policy.gateway.routes),
-        "version": version,
+        "policy_version": version,
         "most": policy.gateway.in_flight,
         "clients": await list_clients(services.access, caller, info),
     }
