@@ -19,7 +19,7 @@ from tests.factories import caller_of, open_vault
 
 TENANTS = [f"tenant-{number}" for number in range(12)]
 PRIMITIVES = (
-    *("server", "server_pin", "primitive_group", "group_member", "concern", "concern_mapping"),
+    *("server", "server_pin", "user_grant", "primitive_group", "group_member", "concern", "concern_mapping"),
     *("concern_preference", "tool_description", "disclosure", "pipeline", "provider"),
 )
 DOCUMENTS = (

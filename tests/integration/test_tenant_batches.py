@@ -30,7 +30,7 @@ from tests.integration.races import faults, race
 TENANTS = [f"tenant-{number}" for number in range(8)]
 UNREADABLE = (
     *("api_key", "policy", "tenant", "erasure", "audit_event", "session", "tenant_key", "key_canary"),
-    *("server", "provider", "gateway_binding", "gateway_signed", "document_chunk", "pipeline"),
+    *("server", "user_grant", "provider", "gateway_binding", "gateway_signed", "document_chunk", "pipeline"),
 )
 COMPARED = "q.before IS NOT NULL AND s.counters = q.before AND s.generation = q.generation"
 WAITED_S = 10

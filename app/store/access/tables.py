@@ -1,9 +1,10 @@
-"""Tables of who may call: a directory of shards, in a database of its own; and which identities count no more."""
+"""Tables of who may call, and for whom: shards, in a database of its own; identities that count no more; grants."""
 
 from sqlalchemy import (
     Boolean,
     Column,
     Float,
+    ForeignKeyConstraint,
     Index,
     LargeBinary,
     PrimaryKeyConstraint,
@@ -58,4 +59,17 @@ provisioned = Table(
     PrimaryKeyConstraint("tenant", "kind", "id"),
     UniqueConstraint("tenant", "kind", "name_digest", name="uq_provisioned_tenant_kind_name_digest"),
     Index("ix_provisioned_external", "tenant", "kind", "external_digest"),
+)
+
+# What people granted for servers that are called with their rights: tokens under seal. ``holder`` is the keyed digest
+# that stands for a person.
+user_grant = Table(
+    "user_grant",
+    metadata,
+    *(_text("tenant"), _text("holder"), _text("server"), _text("issuer")),
+    Column("tokens", LargeBinary, nullable=False),
+    Column("created", Instant, nullable=False),
+    Column("updated", Instant, nullable=False),
+    PrimaryKeyConstraint("tenant", "holder", "server"),
+    ForeignKeyConstraint(["tenant", "server"], ["server.tenant", "server.name"], ondelete="CASCADE"),
 )
