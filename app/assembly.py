@@ -29,7 +29,7 @@ from app.engines.pii.processes.pool import PoolDetector
 from app.engines.resilience import Observer, unobserved
 from app.engines.ring_file import RingFile
 from app.engines.secrets.scanner import RuleScanner
-from app.identity_wiring import authenticator, upstream_tokens
+from app.identity_wiring import authenticator, upstream_tokens, user_connections
 from app.places_wiring import (
     anchors,
     archive,
@@ -135,6 +135,7 @@ class Services:
     tool_lists: ToolListService
     forwarding: ForwardService
     dedicated: ClientConnections
+    users: UserConnections
     subscriptions: SubscriptionService
     retrieval: RetrievalService
     collections: CollectionService
@@ -305,15 +306,15 @@ async def opened(
             pipelines=pipelines,
             remotes=await stack.enter_async_context(remote_middlewares(settings).running()),
         )
+        users = await stack.enter_async_context(
+            aclosing(user_connections(settings, upstreams, audit, sessions))
+        )
         forwarding = ForwardService(
-            *(listing, invoke, traffic, audit, upstreams.connection),
-            user_links=(await stack.enter_async_context(aclosing(UserConnections(upstreams)))).links,
+            *(listing, invoke, traffic, audit, upstreams.connection), user_links=users.links
         )
         subscriptions = SubscriptionService(database, sessions, upstreams, resolving(listing, forwarding))
         stack.push_async_callback(subscriptions.close)
-        catalogs.subscribe(lambda tenant, _changed: subscriptions.refresh(tenant))
-        upstreams.subscribe(subscriptions.refresh)
-        changes.subscribe(subscriptions.changed)
+        subscriptions.follow(catalogs, changes)
         ingestion = IngestionService(database, audit, embedder, now)
         servers = ServerService(database, audit, upstreams, now)
         yield Services(
@@ -348,6 +349,7 @@ async def opened(
             tool_lists=ToolListService(tool_ranker, listing),
             forwarding=forwarding,
             dedicated=ClientConnections(upstreams),
+            users=users,
             subscriptions=subscriptions,
             retrieval=retrieval,
             collections=CollectionService(database, audit, now, indexes.indexing or indexes.side),

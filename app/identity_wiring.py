@@ -13,7 +13,11 @@ from app.services.access.sessions import SessionService
 from app.services.access.token_callers import TokenCallers
 from app.services.access.token_states import TokenState
 from app.services.audit.audit import AuditService
+from app.services.forward.user_connections import UserConnections
+from app.services.servers.grant_starts import GRANT_CALLBACK, GrantStarts
 from app.services.servers.upstream_tokens import UpstreamTokens
+from app.services.servers.upstreams import UpstreamService
+from app.services.servers.user_grants import UserGrants
 from app.settings import Settings
 from app.store.changes import Changes
 from app.store.database import Database
@@ -50,6 +54,18 @@ async def authenticator(
 def upstream_tokens(settings: Settings) -> UpstreamTokens:
     """Return what gets tokens for the servers behind this one."""
     return UpstreamTokens(GrantClient(_client(settings)))
+
+
+def user_connections(
+    settings: Settings, upstreams: UpstreamService, audit: AuditService, sessions: SessionService
+) -> UserConnections:
+    """Return what calls servers with the rights of users."""
+    tokens = upstreams.tokens or upstream_tokens(settings)
+    resources = protected_resources(settings)
+    origin = resources.origin if resources is not None else None
+    redirect_uri = f"{origin}{GRANT_CALLBACK}" if origin is not None else None
+    starts = GrantStarts(tokens.source, sessions, audit.keys, redirect_uri)
+    return UserConnections(upstreams, UserGrants(audit.database, audit, tokens, starts))
 
 
 def protected_resources(settings: Settings) -> ProtectedResources | None:

@@ -33,6 +33,7 @@ from app.services.invoke.pipelines import PipelineService
 from app.services.previews.catalogs import ClientCatalogs
 from app.services.servers.server_admin import ServerService
 from app.services.servers.upstreams import UpstreamService
+from app.services.servers.user_grants import UserGrants
 from app.services.vault.tenant_erasure import TenantErasure
 from app.services.vault.vault import VaultService
 
@@ -60,6 +61,7 @@ class RouteServices:
     concerns: ConcernService
     upstreams: UpstreamService
     servers: ServerService
+    grants: UserGrants
     providers: ProviderService
     client_catalogs: ClientCatalogs
     gateway: GatewayService

@@ -131,6 +131,36 @@ def remove(name: Name, tenant: Tenant = "default", *, yes: Yes = False) -> None:
     print(f"{name} is removed.")
 
 
+@commands.command(epilog="Example:\n\n\b\n  sluice servers grants --tenant acme")
+def grants(tenant: Tenant = "default", *, json: Json = False) -> None:
+    """List what people granted for servers that are called with their rights, without any token."""
+    from app.cli.host import caller_for, on_host
+
+    stored = on_host(lambda host: host.users.grants.list(caller_for(tenant)))
+    rows = [(grant.server, grant.holder, grant.issuer, grant.created, grant.updated) for grant in stored]
+    if json:
+        names = ("server", "holder", "issuer", "created", "updated")
+        show_json([dict(zip(names, row, strict=True)) for row in rows])
+    else:
+        show_table(("SERVER", "HOLDER", "ISSUER", "CREATED", "UPDATED"), rows)
+
+
+@commands.command(epilog="Example:\n\n\b\n  sluice servers revoke tickets sub-0f1e2d3c4b5a69788796a5b4 --yes")
+def revoke(
+    name: Name,
+    holder: Annotated[str, typer.Argument(help="Whose grant, as `sluice servers grants` lists it.")],
+    tenant: Tenant = "default",
+    *,
+    yes: Yes = False,
+) -> None:
+    """Take back what somebody granted for a server, and tell its authorization server."""
+    from app.cli.host import caller_for, on_host
+
+    confirm(f"Take back the grant of {holder} for the server {name}?", yes=yes)
+    on_host(lambda host: host.users.grants.revoke(caller_for(tenant), name, holder))
+    print(f"The grant of {holder} for {name} is taken back.")
+
+
 def _wanted(text: str) -> "WantedDefinition":
     from app.core.catalog.primitives import PrimitiveKind
     from app.services.servers.approval import WantedDefinition

@@ -18,6 +18,7 @@ from app.services.invoke.invoke import InvokeService
 from app.services.invoke.pipelines import PipelineService
 from app.services.previews.catalogs import ClientCatalogs
 from app.services.servers.server_admin import ServerService
+from app.services.servers.user_grants import UserGrants
 from app.services.vault.tenant_erasure import TenantErasure
 from app.services.vault.vault import VaultService
 
@@ -34,6 +35,7 @@ class ConsoleServices:
     servers: ServerService
     providers: ProviderService
     client_catalogs: ClientCatalogs
+    grants: UserGrants
     invoke: InvokeService
     explaining: ExplainService
     vault: VaultService

@@ -4,7 +4,7 @@ from typing import Final
 
 from fastapi import APIRouter
 
-from app.console import doors, identity, sign_in
+from app.console import doors, grants, identity, sign_in
 from app.console.pages import (
     access,
     audit,
@@ -50,5 +50,6 @@ def console_routers() -> tuple[APIRouter, ...]:
         collections.router,
         gateway.router,
         access.router,
+        grants.router,
         doors.rest,
     )

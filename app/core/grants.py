@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from app.core.catalog.server_auth import ServerAuth, ServerAuthProvider
 
@@ -78,6 +78,14 @@ class GrantSource(Protocol):
 
         It is an error where its metadata names other authorization servers than ``issuer``.
         """
+        ...
+
+    async def metadata(self, issuer: str) -> Mapping[str, Any]:
+        """Return what an authorization server says of itself, or raise GrantFailedError."""
+        ...
+
+    async def revoked(self, client: ClientIdentity, token: str) -> None:
+        """Take back a refresh token (RFC 7009), or raise GrantFailedError."""
         ...
 
     async def granted(self, client: ClientIdentity, form: Mapping[str, str]) -> GrantedToken:

@@ -102,14 +102,14 @@ class ProtectedResources:
         parts = {"realm": "sluice", **error}
         if scopes:
             parts["scope"] = " ".join(dict.fromkeys(scopes))
-        if (origin := self._origin()) is not None:
+        if (origin := self.origin) is not None:
             door = _door_of(path)
             parts["resource_metadata"] = origin + WELL_KNOWN + (door if self._resource(door) else "")
         return ("Bearer " + ", ".join(f'{name}="{value}"' for name, value in parts.items())).encode()
 
     def _resource(self, path: str) -> str | None:
         """Return the resource that has a path: the longest audience that covers it, else the door itself."""
-        origin = self._origin()
+        origin = self.origin
         if origin is None:
             return None
         audiences = self._audiences()
@@ -120,7 +120,9 @@ class ProtectedResources:
             return origin + _door_of(path)
         return audiences[0] if path == "" else None
 
-    def _origin(self) -> str | None:
+    @property
+    def origin(self) -> str | None:
+        """Return the origin at which clients reach the service, None where nothing says it."""
         address = self.address or next(iter(self._audiences()), None)
         if address is None:
             return None

@@ -103,6 +103,22 @@ class GrantClient:
             issued_type if isinstance(issued_type, str) else None,
         )
 
+    async def revoked(self, client: ClientIdentity, token: str) -> None:
+        """Take back a refresh token; see ``GrantSource``."""
+        address = await self._endpoint(client.issuer, "revocation_endpoint")
+        proof, headers = await _proof(client)
+        form = {"token": token, "token_type_hint": "refresh_token", **proof}
+        try:
+            async with (
+                self.issuers.session(address) as session,
+                session.post(address, data=form, allow_redirects=False, headers=headers) as response,
+            ):
+                response.close()
+        except IssuerDownError as error:
+            raise GrantFailedError(str(error)) from None
+        if response.status != _OK:
+            raise GrantFailedError(f"it answers with status {response.status}")
+
     async def _challenge(self, url: str) -> httpx2.Response:
         """Return what the server answers to whoever brings no token, without the body."""
         headers = {"Accept": "text/event-stream, application/json"}

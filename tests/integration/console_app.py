@@ -178,6 +178,7 @@ async def open_console(
             "policies": services.policies,
             "pipelines": services.pipelines,
             "servers": services.servers,
+            "grants": services.grants,
             "providers": services.providers,
             "client_catalogs": services.client_catalogs,
             "invoke": services.invoke,

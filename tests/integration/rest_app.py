@@ -23,6 +23,7 @@ from app.edge.limits import DeclaredLimits, EdgeLimits
 from app.edge.observability import Metrics
 from app.services.access.access import HOST
 from app.services.access.policies import PolicyService, argument_check
+from app.services.access.sessions import SessionService
 from app.services.access.tenants import TenantService
 from app.services.access.traffic import Traffic
 from app.services.catalog.catalogs import CatalogService
@@ -41,10 +42,15 @@ from app.services.invoke.explaining import ExplainService
 from app.services.invoke.invoke import InvokeService
 from app.services.invoke.pipelines import PipelineService
 from app.services.previews.catalogs import ClientCatalogs
+from app.services.servers.grant_starts import GrantStarts
 from app.services.servers.server_admin import ServerService
+from app.services.servers.upstream_tokens import UpstreamTokens
 from app.services.servers.upstreams import UpstreamService
+from app.services.servers.user_grants import UserGrants
 from app.services.vault.tenant_erasure import TenantErasure
 from app.store.database import Database
+from app.upstream.grants import GrantClient
+from app.upstream.issuers import IssuerClient
 from app.upstream.providers.client import ProviderClient
 from tests.factories import PATIENT, Vault, access_service, open_vault
 from tests.fakes import FakeDetector, FakeEmbedder, FakeMasker, engines
@@ -146,6 +152,8 @@ def _services(database: Database, vault: Vault, metrics: Metrics) -> RouteServic
     access = access_service(database, vault.audit)
     policies = PolicyService(database, vault.audit, argument_check(registry), access.authority)
     upstreams = UpstreamService(database, vault.audit)
+    tokens = UpstreamTokens(GrantClient(IssuerClient()))
+    starts = GrantStarts(tokens.source, SessionService(database), vault.audit.keys, None)
     pipelines = PipelineService(database, vault.audit, registry.middlewares, argument_check(registry))
     invoke = InvokeService(
         *(registry, policies, vault.service, vault.audit, FakeMasker(), Traffic()),
@@ -169,6 +177,7 @@ def _services(database: Database, vault: Vault, metrics: Metrics) -> RouteServic
         concerns=concerns,
         upstreams=upstreams,
         servers=ServerService(database, vault.audit, upstreams),
+        grants=UserGrants(database, vault.audit, tokens, starts),
         providers=providers,
         gateway=GatewayService.over(invoke, providers, vault.service.now, subscribe=lambda _hear: None),
         vault=vault.service,

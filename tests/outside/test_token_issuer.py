@@ -45,9 +45,15 @@ def free_port() -> int:
 
 
 @contextmanager
-def provider(port: int, resource: str, console: str = "") -> Iterator["subprocess.Popen[str]"]:
-    """Run the provider until the end of the body; ``console`` is the address of the console that it knows."""
-    command = [str(BIN / "node"), "issuer.mjs", str(port), resource, *([console] if console else [])]
+def provider(
+    port: int, resource: str, console: str = "", trusted: str = ""
+) -> Iterator["subprocess.Popen[str]"]:
+    """Run the provider until the end of the body.
+
+    ``console`` is the address of the console that it knows, ``trusted`` an identity provider whose assertions it takes.
+    """
+    more = [console, trusted] if trusted else [console] if console else []
+    command = [str(BIN / "node"), "issuer.mjs", str(port), resource, *more]
     process = subprocess.Popen(command, cwd=FOLDER, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:

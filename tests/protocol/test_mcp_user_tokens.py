@@ -3,7 +3,7 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -54,18 +54,23 @@ def asserting(guarded: Guarded, provider: AuthorizationServer, **auth: Any) -> d
     return {"url": guarded.url, "auth": {**own, **auth}, "credentials": credentials}
 
 
-@asynccontextmanager
-async def trusting(
+def trusting(
     folder: Path, settings: dict[str, Any], *providers: AuthorizationServer
-) -> AsyncIterator[str]:
+) -> AbstractAsyncContextManager[str]:
     """Serve everything with a server alpha, for keys and for users of the providers."""
+    return trusting_issuers(folder, settings, *(provider.url for provider in providers))
+
+
+@asynccontextmanager
+async def trusting_issuers(folder: Path, settings: dict[str, Any], *names: str) -> AsyncIterator[str]:
+    """Do so for users of the issuers with these names."""
     rules = [
         {"when": {"groups": "backends"}, "tenant": "default", "roles": ["invoker", "delegate"]},
         {"when": {"groups": "llm-users"}, "tenant": "default", "roles": ["invoker"]},
     ]
     issuers = tuple(
-        IssuerSettings.model_validate({"issuer": provider.url, "audience": [AUDIENCE], "rules": rules})
-        for provider in providers
+        IssuerSettings.model_validate({"issuer": name, "audience": [AUDIENCE], "rules": rules})
+        for name in names
     )
     auth = AuthSettings(bootstrap_key=SecretStr(str(KEY)), issuers=issuers)
     async with aggregated(folder, {"alpha": settings}, sections={"auth": auth}) as (url, _):

@@ -1,6 +1,7 @@
 """An authorization server on loopback, and MCP servers that take its tokens alone: each notes what reaches it."""
 
 import base64
+import hashlib
 import json
 import secrets
 import time
@@ -8,14 +9,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import unquote_plus
+from urllib.parse import unquote_plus, urlencode
 
 from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import ECKey
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -61,6 +62,40 @@ class AuthorizationServer:
     refused: set[str] = field(default_factory=set)
     trusted: "AuthorizationServer | None" = None
     taken: set[str] = field(default_factory=set)
+    codes: dict[str, dict[str, str]] = field(default_factory=dict)
+    refreshes: dict[str, Given] = field(default_factory=dict)
+    spent: set[str] = field(default_factory=set)
+    revoked: list[str] = field(default_factory=list)
+
+    async def authorize(self, request: Request) -> Response:
+        """Grant what a person asks for who has signed in as the member ``person`` says, and lead back."""
+        asked = dict(request.query_params)
+        code = secrets.token_urlsafe(16)
+        self.codes[code] = asked
+        answer = {"code": code, "state": asked["state"], "iss": self.url}
+        return RedirectResponse(f"{asked['redirect_uri']}?{urlencode(answer)}", 302)
+
+    async def revoke(self, request: Request) -> Response:
+        form = await request.form()
+        self.revoked.append(str(form["token"]))
+        self.refreshes.pop(str(form["token"]), None)
+        return Response(None, 200)
+
+    def granted(self, form: dict[str, str]) -> Given | None:
+        """Return what a code or a refresh token stands for; both count once."""
+        if form["grant_type"] == "refresh_token":
+            given = self.refreshes.pop(form["refresh_token"], None)
+            if given is None and form["refresh_token"] in self.spent:
+                self.refreshes.clear()  # somebody has stolen it: the whole family ends
+            self.spent.add(form["refresh_token"])
+            return given
+        asked = self.codes.pop(form["code"], None)
+        challenge = hashlib.sha256(form["code_verifier"].encode()).digest()
+        if asked is None or asked["redirect_uri"] != form["redirect_uri"] or asked["client_id"] != CLIENT_ID:
+            return None
+        if base64.urlsafe_b64encode(challenge).rstrip(b"=").decode() != asked["code_challenge"]:
+            return None
+        return Given(asked["person"], asked["resource"], asked.get("scope", ""))
 
     def signed(self, kind: str, **claims: Any) -> str:
         """Return a signed token."""
@@ -100,8 +135,15 @@ class AuthorizationServer:
 
     def document(self) -> dict[str, Any]:
         """Return its metadata (RFC 8414)."""
-        places = {"token_endpoint": f"{self.url}/token", "jwks_uri": f"{self.url}/keys"}
-        return {"issuer": self.url, **places, **self.metadata}
+        places = {
+            "token_endpoint": f"{self.url}/token",
+            "jwks_uri": f"{self.url}/keys",
+            "authorization_endpoint": f"{self.url}/authorize?mode=tests",
+            "revocation_endpoint": f"{self.url}/revoke",
+        }
+        ways = {"code_challenge_methods_supported": ["S256"], "scopes_supported": ["see", "offline_access"]}
+        promised = {"authorization_response_iss_parameter_supported": True}
+        return {"issuer": self.url, **places, **ways, **promised, **self.metadata}
 
     async def described(self, _request: Request) -> Response:
         return JSONResponse(self.document())
@@ -116,6 +158,8 @@ class AuthorizationServer:
             return self.answer(form)
         if not self.knows(request, form):
             return JSONResponse({"error": "invalid_client"}, 401)
+        if form["grant_type"] in {"authorization_code", "refresh_token"}:
+            return self.regranted(form)
         subject = self.subject_of(form)
         if subject is None:
             return JSONResponse({"error": "invalid_grant"}, 400)
@@ -134,6 +178,16 @@ class AuthorizationServer:
         told: dict[str, Any] = {"access_token": token, "token_type": "Bearer"}
         return JSONResponse(told if self.lifetime_s is None else {**told, "expires_in": self.lifetime_s})
 
+    def regranted(self, form: dict[str, str]) -> Response:
+        given = self.granted(form)
+        if given is None or given.resource != form["resource"]:
+            return JSONResponse({"error": "invalid_grant"}, 400)
+        refresh = secrets.token_urlsafe(24)
+        self.refreshes[refresh] = given
+        token = self.give(given.subject, given.resource, given.scope)
+        told = {"access_token": token, "token_type": "Bearer", "refresh_token": refresh}
+        return JSONResponse({**told, "expires_in": self.lifetime_s})
+
     def knows(self, request: Request, form: dict[str, str]) -> bool:
         """Return whether the client proves itself, in one of the two ways for secrets."""
         kind, _, login = request.headers.get("authorization", "").partition(" ")
@@ -151,6 +205,8 @@ def authorization_server() -> Iterator[AuthorizationServer]:
         Route("/.well-known/oauth-authorization-server", made.described),
         Route("/.well-known/openid-configuration", made.described),
         Route("/keys", made.keys),
+        Route("/authorize", made.authorize),
+        Route("/revoke", made.revoke, methods=["POST"]),
         Route("/token", made.token, methods=["POST"]),
     ]
     with serving(Starlette(routes=routes)) as port:

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
-ServerAuthMode = Literal["client_credentials", "token_exchange", "id_jag"]
+ServerAuthMode = Literal["client_credentials", "token_exchange", "id_jag", "user_grant"]
 ClientAuth = Literal["client_secret_basic", "client_secret_post", "private_key_jwt", "none"]
 SigningAlgorithm = Literal["RS256", "PS256", "ES256", "EdDSA"]
 SubjectTokenType = Literal["access_token", "id_token", "jwt"]
@@ -17,7 +17,9 @@ PROVIDER_KEY: Final = "providerKey"
 CREDENTIAL_NAMES: Final = frozenset({CLIENT_SECRET, PRIVATE_KEY, PROVIDER_SECRET, PROVIDER_KEY})
 """Names in a server's ``credentials``, which are sealed like its headers."""
 
-_OF_USERS: Final = frozenset({"token_exchange", "id_jag"})
+_OF_USERS: Final = frozenset({"token_exchange", "id_jag", "user_grant"})
+_MAYBE_PUBLIC: Final = frozenset({"id_jag", "user_grant"})
+"""Grants that a client without a credential may use."""
 _CREDENTIAL_OF: Final[dict[str, str]] = {
     "client_secret_basic": CLIENT_SECRET,
     "client_secret_post": CLIENT_SECRET,
@@ -65,7 +67,8 @@ class ServerAuth(BaseModel):
     mode: ServerAuthMode = Field(
         description="client_credentials: this service calls as itself. token_exchange: with a token for the user, from "
         "the user's own issuer (RFC 8693). id_jag: with one from the server's authorization server, for an assertion "
-        "of the user's identity provider (enterprise-managed authorization)."
+        "of the user's identity provider (enterprise-managed authorization). user_grant: with what the user "
+        "granted there in a browser (authorization code)."
     )
     issuer: Address = Field(description="The authorization server, exactly as its metadata names it.")
     client_id: str = Field(alias="clientId", min_length=1, max_length=1024)
@@ -117,7 +120,7 @@ class ServerAuth(BaseModel):
 
     @model_validator(mode="after")
     def _fits_its_mode(self) -> Self:
-        if self.client_auth == "none" and (self.lists_itself or self.mode != "id_jag"):
+        if self.client_auth == "none" and (self.lists_itself or self.mode not in _MAYBE_PUBLIC):
             raise ValueError("client credentials and token exchange need a clientAuth other than none")
         if (self.mode == "id_jag") != (self.provider is not None):
             raise ValueError("provider is for id_jag, which needs it")

@@ -24,6 +24,7 @@ from app.services.access.traffic import Traffic
 from app.services.audit.audit import AuditService
 from app.services.catalog.listing import CallerView, ListingService
 from app.services.forward.forward_record import ForwardRecord, PrimitiveRequest
+from app.services.forward.grant_asking import AskedFirstError
 from app.services.forward.request_states import RequestStates
 from app.services.forward.seen_uris import SeenUris
 from app.services.forward.tool_hooks import HookedCall
@@ -94,7 +95,7 @@ class ForwardService:
     audit: AuditService
     channel: Callable[[str, str], ServerChannel | None]
     seen: SeenUris = field(default_factory=SeenUris)
-    user_links: Callable[[Caller, str], Awaitable[OwnLinks]] | None = None
+    user_links: Callable[[Caller, str, Mapping[str, Any], Hooks], Awaitable[OwnLinks]] | None = None
 
     async def call_tool(self, incoming: PrimitiveRequest, gate: Gate | None = None) -> dict[str, Any]:
         """Call a tool; the call is recorded before it is sent, and its result before it is answered."""
@@ -258,7 +259,11 @@ class ForwardService:
             )
         auth = channel.settings.auth
         if auth is not None and auth.of_users and self.user_links is not None:
-            hooks = replace(hooks, links=await self.user_links(record.incoming.caller, server))
+            try:
+                links = await self.user_links(record.incoming.caller, server, params, hooks)
+            except AskedFirstError as asked:
+                return asked.result
+            hooks = replace(hooks, links=links)
         left = record.incoming.request.deadline - asyncio.get_running_loop().time()
         if left <= 0:
             raise DeadlineExceededError("The request's time was over before it could be forwarded.")

@@ -16,10 +16,11 @@ from app.core.events import Changed
 from app.core.upstream import UpstreamError
 from app.services.access.credentials import POLICY_CHANGED
 from app.services.access.sessions import SessionService, session_key
+from app.services.catalog.catalogs import CatalogService
 from app.services.catalog.listing import ListingService
 from app.services.forward.forwarding import ForwardService
 from app.services.servers.upstreams import UpstreamService
-from app.store.changes import EVERYTHING, announce
+from app.store.changes import EVERYTHING, Changes, announce
 from app.store.database import Database
 
 SUBSCRIPTIONS_CHANGED: Final = "subscriptions"
@@ -175,6 +176,12 @@ class SubscriptionService:
             finally:
                 if self._sessions.get(digest) == (session_id, watch):
                     del self._sessions[digest]
+
+    def follow(self, catalogs: CatalogService, changes: Changes) -> None:
+        """Hear of what changes: the catalogs, the servers, and what other processes announce."""
+        catalogs.subscribe(lambda tenant, _changed: self.refresh(tenant))
+        self.upstreams.subscribe(self.refresh)
+        changes.subscribe(self.changed)
 
     def changed(self, changed: Changed) -> None:
         """Take note of an announced change."""

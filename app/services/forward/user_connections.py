@@ -5,11 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.core.access import Caller
-from app.core.errors import UpstreamUnavailableError
+from app.core.errors import NotFoundError, UpstreamUnavailableError
 from app.core.upstream import Authorization, Hooks, OwnLinks
 from app.services.forward.client_connections import callbacks_of
 from app.services.forward.connection_pool import ConnectionPool
+from app.services.forward.grant_asking import ask, confirm, for_server
 from app.services.servers.upstreams import UpstreamService
+from app.services.servers.user_grants import GrantMissingError, UserGrants
 from app.upstream.connection import Connection
 
 
@@ -18,20 +20,32 @@ class UserConnections:
     """Opens connections with users' tokens; one carries one call at a time, and then calls of the same token alone."""
 
     upstreams: UpstreamService
+    grants: UserGrants
     pool: ConnectionPool = field(default_factory=ConnectionPool)
 
-    async def links(self, caller: Caller, server: str) -> OwnLinks:
+    async def links(self, caller: Caller, server: str, params: Mapping[str, Any], hooks: Hooks) -> OwnLinks:
         """Return the caller's own connections to a server, once there is a token for it.
 
-        Raises ForbiddenError for a caller without a token of its own, and where its issuer gives none for the server.
+        Raises ForbiddenError for a caller without a token of its own, and where its issuer gives none for the server;
+        AskedFirstError or ConflictError where the caller has to grant something first.
         """
         connection = self.upstreams.connection(caller.tenant, server)
         if connection is None or self.upstreams.tokens is None:
             raise UpstreamUnavailableError(
                 f"Server {server!r} is not served now.", details={"server": server}
             )
-        authorization = self.upstreams.tokens.of_user(caller, server, connection.settings)
-        await authorization.token()
+        auth = connection.settings.auth
+        authorization: Authorization
+        if auth is not None and auth.mode == "user_grant":
+            authorization = self.grants.of_user(caller, server, connection.settings)
+            try:
+                await confirm(self.grants, caller, params)
+                await authorization.token()
+            except (GrantMissingError, NotFoundError):
+                raise await ask(self.grants, caller, server, hooks) from None
+        else:
+            authorization = self.upstreams.tokens.of_user(caller, server, connection.settings)
+            await authorization.token()
         return _UserLinks(self.pool, (caller.tenant, caller.key_id), connection, authorization)
 
     async def aclose(self) -> None:
@@ -61,4 +75,4 @@ class _UserLinks:
         capabilities = callbacks_of(hooks.capabilities)
         limit_s = timeout_s or self.connection.settings.timeout_s
         async with self.pool.taken(self.owner, self.connection, capabilities, self.authorization) as link:
-            return await link.request(method, params, hooks, limit_s)
+            return await link.request(method, for_server(params), hooks, limit_s)

@@ -55,11 +55,7 @@ class UpstreamTokens:
         if auth is None or not auth.of_users:
             raise ForbiddenError(f"Server {server!r} takes no tokens of users.", details={"server": server})
         if caller.presented is None:
-            raise ForbiddenError(
-                f"Server {server!r} is called with the token of a user alone: come with a token of your identity "
-                "provider, not with an API key, and not for another user.",
-                details={"server": server},
-            )
+            raise no_user(server)
         issuer = auth.provider.issuer if auth.provider is not None else auth.issuer
         if caller.issuer != issuer:
             # To anybody else the token would be what opens this service.
@@ -208,6 +204,15 @@ class UserTokens:
             "subject_token_type": f"{_TOKEN_TYPE}:{self.auth.subject_token_type}",
             **asked_for(protected),
         }
+
+
+def no_user(server: str) -> ForbiddenError:
+    """Return the error for callers who are no person with a token of their own."""
+    return ForbiddenError(
+        f"Server {server!r} is called with the token of a user alone: come with a token of your identity "
+        "provider, not with an API key, and not for another user.",
+        details={"server": server},
+    )
 
 
 def _unavailable(server: str, issuer: str, error: GrantFailedError) -> UpstreamUnavailableError:

@@ -1,11 +1,13 @@
 // A certified OpenID provider (npm's oidc-provider) on loopback, whose people sign in by being asked.
 //
-// node issuer.mjs PORT RESOURCE [CONSOLE]: prints "ready" once it serves; CONSOLE is the address of a console. Every sign-in is of the person whom the address of the
+// node issuer.mjs PORT RESOURCE [CONSOLE [TRUSTED]]: prints "ready" once it serves; CONSOLE is the address of a console,
+// TRUSTED an identity provider whose assertions are taken. Every sign-in is of the person whom the address of the
 // authorization request names as login_hint, else of ada.
 import Provider from "oidc-provider";
 import { generateKeyPairSync, randomBytes } from "node:crypto";
+import { GRANTS, registerGrants } from "./grants.mjs";
 
-const [port, resource, people = "http://127.0.0.1:9"] = process.argv.slice(2);
+const [port, resource, people = "http://127.0.0.1:9", trusted = ""] = process.argv.slice(2);
 const url = `http://127.0.0.1:${port}`;
 
 const newKey = () => {
@@ -13,10 +15,11 @@ const newKey = () => {
   return { ...privateKey.export({ format: "jwk" }), use: "sig", alg: "ES256", kid: randomBytes(8).toString("hex") };
 };
 
-const groups = { ada: ["llm-users"], grace: ["llm-users", "auditors"], eve: [] };
+const key = newKey();
+const groups = { ada: ["llm-users"], grace: ["llm-users", "auditors"], eve: [], mallory: ["llm-users"] };
 
 const provider = new Provider(url, {
-  jwks: { keys: [newKey()] },
+  jwks: { keys: [key] },
   clients: [
     {
       client_id: "backend",
@@ -32,6 +35,14 @@ const provider = new Provider(url, {
       grant_types: [],
       redirect_uris: [],
       response_types: [],
+    },
+    {
+      client_id: "upstream",
+      client_secret: "upstream-secret-of-the-tests",
+      grant_types: ["client_credentials", "authorization_code", "refresh_token", ...GRANTS],
+      redirect_uris: [`${people}/console/server-grants/callback`],
+      response_types: ["code"],
+      scope: "use see offline_access",
     },
     {
       client_id: "console",
@@ -93,5 +104,6 @@ provider.use(async (context, next) => {
   return provider.interactionFinished(context.req, context.res, result, { mergeWithLastSubmission: true });
 });
 
+registerGrants(provider, url, key, trusted);
 provider.on("server_error", (_context, error) => console.error(error));
 provider.listen(Number(port), "127.0.0.1", () => console.log("ready"));

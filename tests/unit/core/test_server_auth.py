@@ -33,7 +33,7 @@ def test_the_examples_of_the_page_can_be_read() -> None:
             read = MCPServerSettings.model_validate(entry)
             assert read.auth is not None and read.missing_credential is None
             modes.append(read.auth.mode)
-    assert sorted(modes) == ["client_credentials", "id_jag", "token_exchange"]
+    assert sorted(modes) == ["client_credentials", "id_jag", "token_exchange", "user_grant"]
 
 
 REFUSED: dict[str, dict[str, Any]] = {
