@@ -119,5 +119,8 @@ if (live) {
   changed();
 }
 
+// On a narrow screen the pages stand in one line, of which the own one is to be seen.
+document.querySelector(".side a[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+
 document.addEventListener("htmx:afterSwap", (event) => improve(event.target.parentNode || document));
 improve(document);

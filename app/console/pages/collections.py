@@ -159,7 +159,7 @@ async def _list(visit: Visit, after: str | None, trial: Mapping[str, Any] | None
         "trial": trial,
         "asked": trial["asked"] if trial else {"query": "", "reader": "*", "key": ""},
         "readers": {
-            "*": "somebody whom no list names",
+            "*": "everybody",
             **{f"role:{role}": f"the role {role}" for role in Role},
         },
     }
