@@ -12,7 +12,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 LOCK := $(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options
 
-.PHONY: help run setup test coverage lint format bench judge outside soak mutants way lock docs image clean
+.PHONY: help run setup test coverage lint format bench judge outside soak mutants way lock docs screenshots image clean
 
 help:
 	@echo "make run     install what is missing and serve http://127.0.0.1:8000"
@@ -30,6 +30,7 @@ help:
 	@echo "make way     print the files that a request goes through"
 	@echo "make format  format the code"
 	@echo "make docs    write the generated pages in docs/, and the bill of materials"
+	@echo "make screenshots  take the pictures of docs/console.md (Debian's Chromium)"
 	@echo "make image   build deploy/Dockerfile without a container engine (Debian, root)"
 	@echo "make lock    resolve the locked versions again"
 	@echo "make clean   remove $(VENV) and caches; data in var/ stays"
@@ -129,6 +130,10 @@ way: $(TESTING)
 docs: $(TESTING)
 	$(BIN)/python docs/generate.py
 	$(BIN)/python deploy/bill.py
+
+# A sample service of its own, and Debian's Chromium: apt-get install chromium
+screenshots: $(TESTING)
+	$(BIN)/python -m tests.outside.screenshots docs/pictures
 
 image:
 	deploy/image.sh
