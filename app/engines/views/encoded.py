@@ -89,7 +89,7 @@ def _runs(data: bytes) -> Iterator[tuple[int, int]]:
     # What follows the last run is a blank.
     classes = np.frombuffer((data + b" ").translate(_CLASSES), np.uint8)
     inside = classes < _AFTER
-    edges = np.flatnonzero(inside[1:] != inside[:-1]) + 1
+    edges = (inside[1:] != inside[:-1]).nonzero()[0] + 1
     if inside[0]:
         edges = np.concatenate(([0], edges))
     sizes = edges[1::2] - edges[::2]

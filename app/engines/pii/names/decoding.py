@@ -75,7 +75,7 @@ def decoded(
 
 def _runs(positions: npt.NDArray[np.intp]) -> list[tuple[int, int]]:
     """Return the start and end of runs of consecutive positions, none longer than `_LONGEST_RUN`."""
-    edges = [0, *(np.flatnonzero(np.diff(positions) > 1) + 1).tolist(), len(positions)]
+    edges = [0, *((positions[1:] - positions[:-1] > 1).nonzero()[0] + 1).tolist(), len(positions)]
     return [
         (begin, min(begin + _LONGEST_RUN, end))
         for start, end in pairwise(edges)

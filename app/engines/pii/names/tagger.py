@@ -167,15 +167,15 @@ class _Gate:
 
     def __call__(self, products: Floats) -> Places:
         """Return the places of likely names; `products` are the tokens' word vectors times `taps`."""
-        count, units = len(products), len(self.bias)
-        sums = np.empty((count + 2 * self.reach, units), np.float32)
+        count, units, reach = len(products), len(self.bias), self.reach
+        sums = np.empty((count + 2 * reach, units), np.float32)
         sums[:] = self.bias
-        for tap in range(2 * self.reach + 1):
-            first = 2 * self.reach - tap
+        for tap in range(2 * reach + 1):
+            first = 2 * reach - tap
             sums[first : first + count] += products[:, tap * units : (tap + 1) * units]
-        sums = sums[self.reach : self.reach + count]
+        sums = sums[reach : reach + count]
         np.maximum(sums, 0, out=sums)
-        return np.flatnonzero(sums @ self.out > -self.out_bias)
+        return (sums @ self.out > -self.out_bias).nonzero()[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +214,7 @@ class Tagger:
             _Layer(single[f"taps{i}"], int(d), single[f"bias{i}"]) for i, d in enumerate(arrays["dilations"])
         ]
         self._out, self._out_bias = single["out"], single["out_bias"]
-        self._reach = sum(layer.reach for layer in self._layers)
+        self._margin = sum(layer.reach for layer in self._layers) + self._gate.reach
         self._entries = _Entries(len(self._blank), self._gate.taps.shape[1])
         self._lock = Lock()
 
@@ -231,12 +231,14 @@ class Tagger:
         """
         positions, rows, offsets = [np.empty(0, np.intp)], [np.empty((0, len(TAGS)), np.float32)], []
         begin = 0
-        for window in _windows(text, self._reach + self._gate.reach):
+        for window in _windows(text, self._margin):
             hot, probabilities, where = self._hot(window)
             positions.append(hot + begin - window.first)
             rows.append(probabilities)
             offsets += where
             begin += window.last - window.first
+        if not offsets:
+            return []
         spans = decoded(np.concatenate(positions), np.concatenate(rows), offsets, text, threshold)
         return people_apart(text, joined_addresses(text, spans), self._lexicon.gazetteer)
 
@@ -248,7 +250,7 @@ class Tagger:
         if not len(likely):
             return likely, np.empty((0, len(TAGS)), np.float32), []
         probabilities = self._probabilities(entries, rows, likely)
-        hot = np.flatnonzero(probabilities[:, 0] < _CERTAINLY_NO_NAME)
+        hot = (probabilities[:, 0] < _CERTAINLY_NO_NAME).nonzero()[0]
         places = likely[hot]
         sizes = np.fromiter(map(len, window.tokens), np.intp, len(window.tokens))
         starts = (np.cumsum(sizes) - sizes)[places] + window.start
@@ -291,7 +293,7 @@ class Tagger:
         """Return the cache and the rows of tokens in it. A full cache is replaced, so rows in use stay valid."""
         entries = self._entries
         rows = entries.find(tokens)
-        unknown = np.flatnonzero(rows < 0)
+        unknown = (rows < 0).nonzero()[0]
         if len(unknown):
             new = [tokens[place] for place in unknown.tolist()]
             with self._lock:
@@ -320,7 +322,7 @@ def _inside(places: Places, reach: int, count: int) -> Places:
     """Return the distinct `places`, after subtracting `reach`, from 0 to below `count`."""
     mask = np.zeros(count + 2 * reach, bool)
     mask[places.ravel()] = True
-    return np.flatnonzero(mask[reach : reach + count])
+    return mask[reach : reach + count].nonzero()[0]
 
 
 def _tokens(text: str) -> Iterator[list[str]]:

@@ -25,14 +25,16 @@ Regions = tuple[bytes, Callable[[list[int]], list[int]] | None]
 
 def digits_of(image: bytes) -> npt.NDArray[np.intp]:
     """Return the places of the digits in ``image``."""
-    return np.flatnonzero(_IS_DIGIT[np.frombuffer(image, np.uint8)])
+    return _IS_DIGIT[np.frombuffer(image, np.uint8)].nonzero()[0]
 
 
 def beside_digits(image: bytes, places: npt.NDArray[np.intp], reach: int) -> Regions:
     """Return the parts of ``image`` that lie within ``reach`` of its digits, which are at ``places``."""
     if not len(places):
         return b"", None if not image else (lambda ends: ends)
-    breaks = np.flatnonzero(np.diff(places) > 2 * reach)
+    if reach + 1 > len(image) * _MOST:
+        return image, None  # already one digit makes it that much
+    breaks = (places[1:] - places[:-1] > 2 * reach).nonzero()[0]
     lows = np.maximum(places[np.concatenate(([0], breaks + 1))] - reach, 0)
     highs = np.minimum(places[np.concatenate((breaks, [len(places) - 1]))] + reach + 1, len(image))
     sizes = highs - lows

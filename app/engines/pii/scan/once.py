@@ -1,7 +1,7 @@
 """Run a scan: one pass for all expressions, then windows, then the real patterns, then context words."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
@@ -41,6 +41,10 @@ class WantedRecognizers:
 
     least: Mapping[int, float]
     demanding: frozenset[int] = frozenset()
+    owners: frozenset[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "owners", frozenset(self.least))
 
 
 class ScanOnce:
@@ -73,7 +77,7 @@ class ScanOnce:
         seen = image(text)
         hits = self.matcher.hits(seen)
         spoken = self.plan.spoken(hits)
-        active = frozenset(chosen.least)
+        active = chosen.owners
         if spoken is not None:
             active -= chosen.demanding - spoken
         raw: list[Raw] = []

@@ -46,7 +46,7 @@ class PlainWords:
             return [begin for begin, _ in spans], [end for _, end in spans]
         # The image has an edge on either side, so every run has a change before and one after it.
         kinds = _KINDS[np.frombuffer(seen, np.uint8)]
-        changes = np.flatnonzero(kinds[1:] != kinds[:-1])
+        changes = (kinds[1:] != kinds[:-1]).nonzero()[0]
         return changes[kinds[changes + 1] > 0].data, changes[kinds[changes] > 0].data
 
     def keywords(self, token: str) -> Keywords:

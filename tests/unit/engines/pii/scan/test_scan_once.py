@@ -1,5 +1,6 @@
 """What the scan repairs of Presidio's way, each with Presidio's own behaviour beside it; derivation and its limits."""
 
+import random
 import re
 
 import pytest
@@ -126,6 +127,22 @@ def test_what_lies_beside_digits_keeps_its_place(reach: int) -> None:
         (end,) = moved([one.end()])
         assert seen[end - len(one[0]) : end] == one[0]
     assert moved([len(part)]) == [len(seen)]
+
+
+@pytest.mark.parametrize("reach", REACHES)
+def test_a_text_is_searched_whole_where_its_digits_reach_most_of_it(reach: int) -> None:
+    rng, wholes = random.Random(reach), 0
+    for _ in range(200):
+        size = rng.randint(1, reach * 6)
+        places = {rng.randrange(size) for _ in range(rng.randint(1, 3))}
+        seen = image("".join("7" if place in places else "x" for place in range(size)))
+        part, moved = beside_digits(seen, digits_of(seen), reach)
+        near = {place for digit in places for place in range(digit + 1 - reach, digit + reach + 2)}
+        share = len(near & set(range(len(seen)))) / len(seen)
+        assert (moved is None) == (share > 0.6), (size, places)
+        assert len(part) == (len(seen) if moved is None else round(share * len(seen)))
+        wholes += moved is None
+    assert 20 < wholes < 180
 
 
 def test_digits_far_apart_are_found_in_a_long_text_as_in_a_short_one() -> None:
