@@ -56,11 +56,12 @@ class NotProvenError(Exception):
 
 def parse_key(text: str) -> Key:
     """Return the key that a line such as ``name+01234567+AQ...`` names, or raise ValueError."""
-    name, identifier, encoded = text.strip().split("+", 2)
-    material = base64.b64decode(encoded, validate=True)
+    name, _, rest = text.strip().partition("+")
+    identifier, _, encoded = rest.partition("+")
+    material = base64.b64decode(encoded, validate=True) or b"\0"
     key = Key(name, material[0], material[1:])
     if key.id.hex() != identifier or key.kind not in {SIGNATURE, COSIGNATURE}:
-        raise ValueError("The key does not fit its own name and id.")
+        raise ValueError("The key is no whole line of `sluice audit key`, or was changed.")
     return key
 
 
