@@ -36,7 +36,7 @@ _EVENT: Final[dict[str, Any]] = {
         "counts": {"type": "object", "additionalProperties": {"type": "integer"}},
         "on_behalf_of": {
             "type": ["string", "null"],
-            "description": "Keyed digest of the end user whom X-Sluice-User named.",
+            "description": "Keyed digest of the end user whom X-Sluice-User or a token named.",
         },
         "content_kept": {"type": "boolean", "description": "Whether it keeps content, sealed."},
         "end_user_kept": {

@@ -136,7 +136,7 @@ AUDIT_FILTERS: Final = (
     ),
     AuditFilter("until", "time", "Only events before this time."),
     AuditFilter("actor", "word", "Id of the API key that acted, or cli."),
-    AuditFilter("user", "user", "End user, as X-Sluice-User named them."),
+    AuditFilter("user", "user", "End user, as X-Sluice-User or their token named them."),
     AuditFilter("on_behalf_of", "word", "End user, as events show them: a keyed digest."),
     AuditFilter("middleware", "word", "Name of a middleware."),
     AuditFilter("action", "word", "Name of an action, such as middleware.invoke."),

@@ -32,6 +32,8 @@ ZOE, LEO = "zoe.kowalczyk@example.org", "Łukasz von der 北"
 CONTEXT = [{"type": "text", "text": "Nothing of note."}]
 WHY = "Request 2026-114"
 DOORS = 1 + len(REVISIONS)
+READ = 2
+"""The activity of OCSF."""
 
 
 async def keep(doors: Doors, tenant: str, **members: bool) -> None:
@@ -96,6 +98,7 @@ async def test_names_are_kept_where_the_policy_says_so_and_opened_by_two_roles_w
             ):
                 answer = await open_name(doors, tenant, event, *roles, reason=reason)
                 assert (answer.status_code, ZOE in answer.text) == (status, False), answer.text
+            assert "keeps the name of an end user" in answer.text
             looks = await doors.rest("GET", "/audit/events?action=audit.end_user", tenant=tenant)
             said = [(look["outcome"], look["details"].get("reason")) for look in looks["items"]]
             assert said == [("refused", WHY), *[("refused", None)] * 3, *[("ok", WHY)] * (DOORS + 1)]
@@ -176,5 +179,9 @@ async def test_a_name_that_was_moved_to_another_event_or_changed_is_found(own_da
         assert (await open_name(doors, NEW, leo, *both)).json()["end_user"] == LEO
         looks = await doors.rest("GET", "/audit/events?action=audit.end_user", tenant=NEW)
         assert [look["outcome"] for look in looks["items"]] == ["ok", "failed"]
+        for look in looks["items"]:
+            event = await stored_event(doors, NEW, UUID(look["id"]))
+            shown = ocsf(LogLeaf(NEW, 0, event.event.id, event.event.at), event)
+            assert shown["activity_id"] == READ
         result = await AuditLogService(doors.services.audit).verify(caller_for(SYSTEM_TENANT), NEW)
         assert [finding.kind for finding in result.findings] == ["changed"]

@@ -31,7 +31,7 @@ class _Part(NamedTuple):
 
 
 _CONTENT: Final = _Part("audit.content", "content", CONTENT)
-_END_USER: Final = _Part("audit.end_user", "name of an end user", END_USER)
+_END_USER: Final = _Part("audit.end_user", "the name of an end user", END_USER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class KeptContent:
         opened = await self._open(part, caller.tenant, stored, sealed)
         if opened is None:
             error = InternalError(
-                f"The kept {part.text} is not the one that this event was recorded with, or its tenant is erased.",
+                f"This event was not recorded with {part.text} as it is kept now, or its tenant is erased.",
                 details=details,
             )
             failed = audit.new_event(
