@@ -141,7 +141,7 @@ image:
 # Resolved on the oldest Python that is supported, against the index that pip is configured for.
 lock: $(TESTING)
 	$(LOCK) --build-deps-for editable --output-file requirements.lock pyproject.toml
-	$(LOCK) --extra archive --extra dev --extra kafka --extra otel --extra redis --extra s3 --constraint requirements.lock --output-file tests/requirements.lock pyproject.toml
+	$(LOCK) --extra archive --extra dev --extra kafka --extra kms --extra otel --extra pkcs11 --extra redis --extra s3 --constraint requirements.lock --output-file tests/requirements.lock pyproject.toml
 
 clean:
 	rm -rf $(VENV) .venv-rivals .venv-clients build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage* .mutants

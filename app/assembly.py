@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 from app.core.contracts.engines import Engines
 from app.core.contracts.registry import Registry
 from app.core.events import Changed
+from app.custody_wiring import key_ring
 from app.engine_wiring import (
     chosen_engines,
     discovered_registry,
@@ -19,7 +20,7 @@ from app.engine_wiring import (
     pool_detector,
     remote_options,
 )
-from app.engines.cipher import KeyKeeper, KeyProvider, KeyRing
+from app.engines.cipher import KeyKeeper
 from app.engines.deferred import DeferredInjectionDetector, DeferredModerator
 from app.engines.grounding.checker import RuleChecker
 from app.engines.grounding.judge import LexicalJudge
@@ -27,7 +28,6 @@ from app.engines.grounding.packages import read_index
 from app.engines.moderation.terms import Re2TermMatcher
 from app.engines.pii.processes.pool import PoolDetector
 from app.engines.resilience import Observer, unobserved
-from app.engines.ring_file import RingFile
 from app.engines.secrets.scanner import RuleScanner
 from app.identity_wiring import authenticator, upstream_tokens, user_connections
 from app.places_wiring import (
@@ -148,20 +148,6 @@ class Services:
 
 utc_now: Final = partial(datetime.now, UTC)
 """Returns the present moment."""
-
-
-def key_ring(settings: Settings) -> KeyProvider:
-    """Return the ring that wraps the data keys; development makes its own, production is given one."""
-    if settings.keys.ring is not None:
-        return KeyRing.parse(settings.keys.ring.get_secret_value())
-    path = settings.key_file
-    if settings.environment == "production" and not path.exists():
-        raise ConfigurationError(
-            [
-                f"There is no key ring: set SLUICE_KEYS__RING, or put one at {path} (docs/operations.md says how)."
-            ]
-        )
-    return RingFile(path, KeyRing.create(path))
 
 
 async def bring_forward(settings: Settings) -> None:

@@ -113,7 +113,7 @@ def create_app(
             service.state.services = services
             service.state.route_services = routes = _services(services)
             service.state.console_services = console = _console(services, routes)
-            readiness.begin(_checks(services), services.outlets.lag.late)
+            readiness.begin(_checks(services), partial(services.keyring.late, services.outlets.lag.late))
             await stack.enter_async_context(_watched(metrics, services))
             mcp = _mcp(services, primitives, ordinary=ordinary)
             stack.callback(services.changes.subscribe(mcp.changed))
@@ -196,6 +196,7 @@ def _watched(metrics: Metrics, services: Services) -> AbstractAsyncContextManage
     lag = services.outlets.lag
     metrics.watch_log(lambda: lag.sealing_s, lag.anchoring_s, lambda: services.retention.deleted)
     metrics.watch_sinks(lag.delivering_s, services.outlets.counts())
+    metrics.watch_custodian(lambda: services.keyring.silent_s)
     if services.outlets.archive is not None:
         metrics.watch_archive(lambda: lag.archiving_s, lambda: lag.archive_failed)
     if (rates := services.rates) is not None:

@@ -17,7 +17,7 @@ commands = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-ROLES = "invoker, restorer, auditor, eraser, operator, key-custodian, delegate"
+ROLES = "invoker, restorer, auditor, eraser, operator, key-custodian, delegate, provisioner"
 
 
 @commands.command(

@@ -92,7 +92,8 @@ def _schema(revision: str | None, newest: str) -> StatusLine:
 
 
 def _viewed(settings: "Settings", answer: ServiceAnswer) -> Iterator[StatusLine]:
-    from app.engines.cipher import KeyRing, KeyRingError
+    from app.custody_wiring import load_ring
+    from app.engines.cipher import KeyRingError
     from app.places_wiring import mark_store
     from app.services.installation import view_installation
     from app.services.vault.mark import MarkKeeper
@@ -100,11 +101,7 @@ def _viewed(settings: "Settings", answer: ServiceAnswer) -> Iterator[StatusLine]
 
     source = "SLUICE_KEYS__RING" if settings.keys.ring is not None else str(settings.key_file)
     try:
-        ring = (
-            KeyRing.parse(settings.keys.ring.get_secret_value())
-            if settings.keys.ring is not None
-            else KeyRing.load(settings.key_file)
-        )
+        ring = load_ring(settings)
     except KeyRingError as error:
         mend = "set SLUICE_KEYS__FILE or SLUICE_KEYS__RING to the ring that the service uses"
         yield StatusLine("keys", "wrong", str(error), mend, {"source": source})

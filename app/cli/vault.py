@@ -141,12 +141,13 @@ def erase(
 def new_ring() -> None:
     """Create the key ring file with one random key if it does not exist. In production the service never creates it."""
     from app.cli.host import ring_file
-    from app.engines.cipher import KeyRing
+    from app.custody_wiring import make_ring
+    from app.settings import load
 
     path = ring_file()
     if path.exists():
         fail(f"{path} already exists; `sluice vault rotate-keys` adds a key to it.")
-    KeyRing.create(path)
+    make_ring(load())
     print(f"{path} has version 1.")
     note("Back it up separately from the database: without it nothing can be restored.")
 
@@ -173,10 +174,11 @@ def rotate_keys(
 ) -> None:
     """Add a key to the ring file and activate it. Older versions still unwrap what they wrapped."""
     from app.cli.host import ring_file
-    from app.engines.cipher import KeyRing
+    from app.custody_wiring import load_ring, save_ring
+    from app.settings import load
 
-    path = ring_file()
-    ring = KeyRing.load(path)
+    path, settings = ring_file(), load()
+    ring = load_ring(settings)
     if activate is not None:
         if activate not in ring.versions:
             fail(f"The ring has no version {activate}; it has {', '.join(map(str, sorted(ring.versions)))}.")
@@ -185,12 +187,38 @@ def rotate_keys(
         ring = ring.with_new_version()
         if not prepare:
             ring = ring.activated(max(ring.versions))
-    ring.save(path)
+    save_ring(settings, ring)
     print(f"{path} has versions {', '.join(map(str, sorted(ring.versions)))}; version {ring.active} wraps.")
     note(
         "The service reads it within ten seconds; then run `sluice vault rewrap`. "
         "Back the file up: without it nothing can be restored."
     )
+
+
+@commands.command(
+    "seal-ring",
+    epilog="""Example:
+
+\b
+  export SLUICE_KEYS__CUSTODIAN=aws-kms:arn:aws:kms:eu-central-1:111122223333:key/0f1e2d3c
+  sluice vault seal-ring""",
+)
+def seal_ring() -> None:
+    """Let the custodian of the settings seal the ring file, which lies open or is sealed by another one."""
+    from app.cli.host import ring_file
+    from app.custody_wiring import custodian, save_ring
+    from app.engines.cipher import KeyRing
+    from app.engines.custody.sealed_ring import open_ring, sealed_by
+    from app.settings import load
+
+    path, settings = ring_file(), load()
+    if settings.keys.custodian is None:
+        fail("SLUICE_KEYS__CUSTODIAN must name who seals the ring.")
+    former = sealed_by(path)
+    opener = custodian(settings, former) if former is not None else None
+    save_ring(settings, KeyRing.load(path) if opener is None else open_ring(path, opener))
+    print(f"{path} is sealed by {settings.keys.custodian}.")
+    note("Copies of the file from before still open: destroy them, except a backup in a safe.")
 
 
 @commands.command(epilog="Example:\n\n\b\n  sluice vault rewrap")

@@ -187,6 +187,15 @@ class Metrics:
             counts["shortened"],
         )
 
+    def watch_custodian(self, silent_s: Callable[[], float]) -> None:
+        """Show for how long who opens the key ring has not answered."""
+        self._sampled.gauge(
+            "sluice_key_custodian_silent_seconds",
+            "Time for which the custodian of the key ring has not answered; 0 while it does, or where there is none.",
+            silent_s,
+            "livemax",
+        )
+
     def watch_archive(self, lag_s: Callable[[], float], failed: Callable[[], float]) -> None:
         """Show how far the archive of the audit record is behind, and when it last failed."""
         self._sampled.gauge(

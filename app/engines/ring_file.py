@@ -39,7 +39,7 @@ class RingFile:
         self._looked = _stamp(self._path)
         if self._looked == self._seen:
             return None
-        ring = KeyRing.load(self._path)
+        ring = self._load()
         for version in sorted(ring.versions & self.versions):
             if ring.keys[version] != self._ring.keys[version]:
                 raise KeyRingError(f"Key version {version} has another key than before.")
@@ -48,6 +48,9 @@ class RingFile:
     def adopt(self, ring: KeyRing) -> None:
         """Answer from ``ring``, which ``changed`` returned."""
         self._ring, self._seen = ring, self._looked
+
+    def _load(self) -> KeyRing:
+        return KeyRing.load(self._path)
 
     def refuse(self) -> None:
         """Stay with the ring in memory until the file changes again."""

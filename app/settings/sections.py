@@ -139,6 +139,20 @@ class KeysSettings(Section):
         description="File of the key ring (mode 0400). Default: `keyring.json` beside the SQLite file, otherwise "
         "`var/keyring.json`.",
     )
+    custodian: str | None = Field(
+        default=None,
+        pattern=r"^(pkcs11:token=[^;?]+;object=[^;?]+\?module-path=/\S+|aws-kms:\S+)$",
+        description="Who opens the file of the key ring: `pkcs11:token=LABEL;object=LABEL?module-path=/…/module.so` or "
+        "`aws-kms:ARN`; without it the file has the keys themselves.",
+    )
+    pin: SecretStr | None = Field(
+        default=None, description="PIN of the token that SLUICE_KEYS__CUSTODIAN names."
+    )
+    outage_s: float = Field(
+        default=3600,
+        ge=0,
+        description="Seconds for which keys serve on while their custodian does not answer; none is wrapped then.",
+    )
 
 
 class VaultSettings(Section):

@@ -21,6 +21,7 @@ PACKAGES = {
     "promtool": "prometheus",
     "redis-server": "redis-server",
     "rsyslogd": "rsyslog rsyslog-openssl",
+    "softhsm2-util": "softhsm2",
 }
 """The packages of each program, apart by spaces."""
 FOLDERS = {

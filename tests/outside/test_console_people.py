@@ -94,7 +94,7 @@ async def test_a_person_signs_in_with_a_browser_and_signs_out_at_the_provider(co
         time.sleep(1.1)  # what is issued in the second of a logout counts no more
         await sign_out_there(page, company.issuer)
         await page.goto("/console/")
-        assert "/console/sign-in" in page.url
+        assert "/console/sign-in" in page.url, company.service.log.getvalue()[-1500:]
         assert company.http.post("/mcp", json=INITIALIZE, headers=bearer).status_code == 401
         time.sleep(1.1)
         await sign_in(page)

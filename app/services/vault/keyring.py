@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,6 +15,7 @@ from app.core.access import SYSTEM_TENANT
 from app.core.background import meanwhile
 from app.core.errors import ConflictError, StoreUnavailableError
 from app.engines.cipher import CANARY, KEY_BYTES, KeyProvider, KeyRingError, RecordKeys
+from app.engines.custody.sealed_ring import SealedRingFile
 from app.engines.ring_file import RingFile
 from app.store.database import Database
 from app.store.vault.keys import (
@@ -38,6 +39,9 @@ _LOOKS_PER_WORD: Final = 4
 _BATCH = 500
 _COUNTED: Final = 10_000
 """Where to stop counting the keys of a version: they can be millions."""
+
+_LOOKS_PER_RENEWAL: Final = 6
+"""After so many looks, a custodian is asked whether it still opens the ring."""
 
 log = logging.getLogger("sluice.vault")
 
@@ -138,6 +142,8 @@ class KeyringService:
         while True:
             await asyncio.sleep(REREAD_S)
             looks += 1
+            if isinstance(self.provider, SealedRingFile) and looks % _LOOKS_PER_RENEWAL == 0:
+                await asyncio.to_thread(self.provider.renew)
             with suppress(StoreUnavailableError):
                 if not await self.reread() and looks % _LOOKS_PER_WORD == 0:
                     await self.announce()
@@ -156,6 +162,20 @@ class KeyringService:
         wrapped = stored.get(self.provider.active)
         if wrapped is None or self.provider.unwrap(self.provider.active, wrapped) != CANARY:
             raise KeyRingError("The active key has no canary in this database.")
+
+    @property
+    def silent_s(self) -> float:
+        """Return for how many seconds the custodian of the ring has not answered; 0 where it does, or there is none."""
+        return self.provider.silent_s if isinstance(self.provider, SealedRingFile) else 0.0
+
+    def late(self, others: Callable[[], Sequence[str]] = tuple) -> Sequence[str]:
+        """Return what of the keys does not work and keeps no request from being served, before what ``others`` say."""
+        if not self.silent_s:
+            return others()
+        sentence = (
+            f"The custodian of the key ring has not answered for {self.silent_s:.0f} s: no scope can begin."
+        )
+        return (sentence, *others())
 
     async def left(self) -> int:
         """Return how many keys depend on a version other than the active one; at 0, old versions may be removed.

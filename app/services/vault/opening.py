@@ -8,6 +8,7 @@ from app.core.access import Caller
 from app.core.content.handles import Handle, Original
 from app.core.errors import StoreUnavailableError
 from app.engines.cipher import KeyKeeper, KeyRingError, ScopeKeys, SealBrokenError
+from app.engines.custody.sealed_ring import CustodianDownError
 from app.services.audit.audit import AuditService
 from app.store.vault.vault import SealedEntry
 
@@ -62,4 +63,9 @@ def identity_of(audit: AuditService, caller: Caller) -> str:
 def key_unavailable(error: Exception) -> StoreUnavailableError:
     """Return the error for a data key that cannot be opened, and log why."""
     log.error("a data key cannot be opened: %s", error)
+    if isinstance(error, CustodianDownError):
+        return StoreUnavailableError(
+            "The custodian of the key ring does not answer, so no scope begins, or opens again; try again later.",
+            retry_after_s=30.0,
+        )
     return StoreUnavailableError("The key of this scope is not available.", retry_after_s=1.0)

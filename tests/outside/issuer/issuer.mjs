@@ -56,6 +56,7 @@ const provider = new Provider(url, {
   claims: { openid: ["sub"], groups: ["groups"] },
   conformIdTokenClaims: false,
   clientDefaults: { id_token_signed_response_alg: "ES256" },
+  fetch: (url, options) => globalThis.fetch(url, options), // loopback too
   cookies: { keys: [randomBytes(16).toString("hex")] },
   findAccount: (_context, id) => ({ accountId: id, claims: () => ({ sub: id, groups: groups[id] ?? [] }) }),
   extraTokenClaims: (_context, token) => ({ groups: groups[token.accountId] ?? [] }),
@@ -105,5 +106,6 @@ provider.use(async (context, next) => {
 });
 
 registerGrants(provider, url, key, trusted);
+provider.on("backchannel.error", (_context, error) => console.error(error));
 provider.on("server_error", (_context, error) => console.error(error));
 provider.listen(Number(port), "127.0.0.1", () => console.log("ready"));
