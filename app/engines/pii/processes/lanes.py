@@ -15,6 +15,10 @@ class Weight(IntEnum):
     LONG = 2
 
 
+_TURNS = tuple(tuple(Weight((first + step) % len(Weight)) for step in range(len(Weight))) for first in Weight)
+"""For each weight, the order in which work is looked for where that weight is next."""
+
+
 class Lanes:
     """Free workers, and the calls that wait for one.
 
@@ -60,17 +64,18 @@ class Lanes:
             if not worker.running:
                 continue
             self._waiting[weight].popleft().set_result(worker)
-            self._next = Weight((weight + 1) % len(Weight))
+            self._next = _TURNS[weight][1]
             if weight is Weight.LONG:
                 self._with_long.add(worker)
 
     def _turn(self) -> Weight | None:
         """Return the weight of the work that is next; None if no waiting call may have a worker."""
+        if not any(self._waiting):
+            return None
         for waiting in self._waiting:
             while waiting and waiting[0].done():
                 waiting.popleft()
-        for step in range(len(Weight)):
-            weight = Weight((self._next + step) % len(Weight))
+        for weight in _TURNS[self._next]:
             is_blocked = weight is Weight.LONG and len(self._with_long) >= self._most_long
             if self._waiting[weight] and not is_blocked:
                 return weight

@@ -111,6 +111,9 @@ class WorkerPool:
         A call has at most as many open questions as there are workers, so that calls take turns. If the caller gives
         up, the workers finish their current questions, which keeps their pipes in step.
         """
+        if len(questions) == 1:
+            ((size, question),) = questions
+            return [await asyncio.shield(_heard(self._keep(self._ask(question, size, until))))]
         answers: dict[int, frames.Frame] = {}
         remaining = list(enumerate(questions))[::-1]
 
@@ -122,10 +125,8 @@ class WorkerPool:
         all_asked = asyncio.gather(
             *(self._keep(ask_in_turn()) for _ in range(min(self._size, len(remaining))))
         )
-        # If the caller gave up, nobody awaits the result: retrieve its exception.
-        all_asked.add_done_callback(lambda answered: answered.cancelled() or answered.exception())
         try:
-            await asyncio.shield(all_asked)
+            await asyncio.shield(_heard(all_asked))
         finally:
             remaining.clear()
         return [answers[number] for number in range(len(questions))]
@@ -202,6 +203,12 @@ class WorkerPool:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+
+def _heard(work: asyncio.Future[T]) -> asyncio.Future[T]:
+    """Return ``work``, whose exception is retrieved even if the caller gave up, so that nobody awaits it."""
+    work.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return work
 
 
 def _weight(size: int) -> Weight:
