@@ -50,8 +50,11 @@ _TOOLS = {
 
 
 @contextmanager
-def sample_service(folder: Path) -> Iterator[Service]:
-    """Run a service whose record, vault, servers and collections have something to show."""
+def sample_service(folder: Path, **settings: str) -> Iterator[Service]:
+    """Run a service whose record, vault, servers and collections have something to show.
+
+    On SQLite, where no ``settings`` name another database, the chart has earlier days too.
+    """
     crm = ScriptedServer(SERVER)
     crm.tools.clear()
     crm.prompts.clear()
@@ -64,7 +67,10 @@ def sample_service(folder: Path) -> Iterator[Service]:
         serving_http(crm) as servers,
         serving(_provider()) as port,
         running(
-            folder, SLUICE_DETECTION__WORKERS="1", SLUICE_UPSTREAMS__ALLOWED_NETWORKS="127.0.0.0/8"
+            folder,
+            SLUICE_DETECTION__WORKERS="1",
+            SLUICE_UPSTREAMS__ALLOWED_NETWORKS="127.0.0.0/8",
+            **settings,
         ) as service,
         httpx2.Client(base_url=service.url, trust_env=False, timeout=60) as http,
     ):
@@ -72,13 +78,20 @@ def sample_service(folder: Path) -> Iterator[Service]:
         _company(http)
         _servers(http, servers, crm)
         _conversations(http, port)
-        _past(folder / "sluice.db")
+        if not settings:
+            _past(folder / "sluice.db")
         _counted(http)
         yield service
 
 
 def _sent(http: httpx2.Client, method: str, path: str, body: Any = None, **headers: str) -> Any:
-    answer = http.request(method, path, json=body, headers=headers)
+    until = time.monotonic() + 120
+    while True:
+        answer = http.request(method, path, json=body, headers=headers)
+        # The first call starts the detection workers, for which a busy machine may need longer than a caller waits.
+        if answer.status_code != 503 or time.monotonic() > until:
+            break
+        time.sleep(1)
     assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text}"
     return answer.json() if answer.content else None
 
