@@ -118,7 +118,8 @@ soak: $(TESTING)
 		tests/integration/test_aggregator_chaos.py \
 		tests/integration/test_canary.py tests/integration/test_audit_tampering.py tests/integration/test_audit_gaps.py \
 		tests/protocol/test_famous_values.py tests/protocol/test_restoration_attacks.py \
-		tests/integration/test_gateway_prefix.py tests/gateway/test_malformed_answers.py --timeout 600
+		tests/integration/test_gateway_prefix.py tests/gateway/test_malformed_answers.py \
+		tests/unit/services/servers/test_token_cache.py --timeout 600
 	SLUICE_TEST_WHOLE=1 $(PYTEST) -n 2 -m "in_turn and not outside and not soak" --timeout 600
 
 mutants: $(TESTING)

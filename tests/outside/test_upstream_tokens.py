@@ -36,10 +36,13 @@ SLUICE = "https://sluice.example.com"
 
 
 class Verifier:
-    """Takes signed tokens of one issuer for one resource, as a server's own code would; notes whose they were."""
+    """Takes signed tokens of one issuer for one resource, as a server's own code would; notes whose they were.
 
-    def __init__(self, issuer: str, resource: str) -> None:
-        self.issuer, self.resource = issuer, resource
+    ``people``: it notes nothing of the connection that lists it.
+    """
+
+    def __init__(self, issuer: str, resource: str, *, people: bool) -> None:
+        self.issuer, self.resource, self.people = issuer, resource, people
         self.subjects: list[str] = []
 
     async def verify_token(self, token: str) -> AccessToken | None:
@@ -52,19 +55,29 @@ class Verifier:
             JWTClaimsRegistry(**expected, **audience).validate(claims)
         except (JoseError, ValueError):
             return None
-        self.subjects.append(claims["sub"])
+        if claims["sub"] != "upstream" or not self.people:
+            self.subjects.append(claims["sub"])
         scopes = str(claims.get("scope", "")).split()
-        return AccessToken(token=token, client_id=claims["client_id"], scopes=scopes, subject=claims["sub"])
+        return AccessToken(
+            token=token,
+            client_id=claims["client_id"],
+            scopes=scopes,
+            subject=claims["sub"],
+            resource=claims["aud"],
+        )
 
 
 @asynccontextmanager
-async def foreign(issuer: str) -> AsyncIterator[tuple[str, Verifier]]:
+async def foreign(issuer: str, *, people: bool = True) -> AsyncIterator[tuple[str, Verifier]]:
     """Serve an MCP server whose auth is the SDK's: its challenge, its metadata, its check of scopes."""
     port = free_port()
     url = f"http://127.0.0.1:{port}/mcp"
-    verifier = Verifier(issuer, url)
+    verifier = Verifier(issuer, url, people=people)
     auth = ServerAuthSettings(
-        issuer_url=AnyHttpUrl(issuer), resource_server_url=AnyHttpUrl(url), required_scopes=["use"]
+        issuer_url=AnyHttpUrl(issuer),
+        resource_server_url=AnyHttpUrl(url),
+        required_scopes=["use"],
+        validate_token_resource=True,
     )
     app = ScriptedServer("alpha").server().streamable_http_app(auth=auth, token_verifier=verifier)
     with serving(app, port):
@@ -120,7 +133,7 @@ async def test_the_sdks_own_server_is_listed_and_called_with_client_credentials(
     issuer = f"http://127.0.0.1:{free_port()}"
     with provider(httpx2.URL(issuer).port or 0, f"{SLUICE}/mcp", SLUICE):
         async with (
-            foreign(issuer) as (server, verifier),
+            foreign(issuer, people=False) as (server, verifier),
             trusting_issuers(tmp_path, settings_of(server, issuer, "client_credentials"), issuer) as url,
         ):
             for revision in REVISIONS:

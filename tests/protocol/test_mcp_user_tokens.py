@@ -1,6 +1,7 @@
 """Servers behind that are called with the rights of users: by token exchange, or an assertion of their provider."""
 
 import asyncio
+import itertools
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -11,9 +12,10 @@ import pytest
 from pydantic import SecretStr
 from starlette.responses import Response
 
+from app.core.errors import ForbiddenError
 from app.settings import AuthSettings
 from app.settings.auth import IssuerSettings
-from tests.protocol.aggregated_service import OnlyHandshake, aggregated
+from tests.protocol.aggregated_service import OnlyHandshake, aggregated, connection_of
 from tests.protocol.mcp_service import KEY
 from tests.protocol.mcp_wire import REVISIONS, Reply, client
 from tests.protocol.passing_service import call
@@ -55,21 +57,23 @@ def asserting(guarded: Guarded, provider: AuthorizationServer, **auth: Any) -> d
 
 
 def trusting(
-    folder: Path, settings: dict[str, Any], *providers: AuthorizationServer
+    folder: Path, settings: dict[str, Any], *providers: AuthorizationServer, **more: Any
 ) -> AbstractAsyncContextManager[str]:
     """Serve everything with a server alpha, for keys and for users of the providers."""
-    return trusting_issuers(folder, settings, *(provider.url for provider in providers))
+    return trusting_issuers(folder, settings, *(provider.url for provider in providers), **more)
 
 
 @asynccontextmanager
-async def trusting_issuers(folder: Path, settings: dict[str, Any], *names: str) -> AsyncIterator[str]:
-    """Do so for users of the issuers with these names."""
+async def trusting_issuers(
+    folder: Path, settings: dict[str, Any], *names: str, **more: Any
+) -> AsyncIterator[str]:
+    """Do so for users of the issuers with these names; ``more`` are further settings of each."""
     rules = [
         {"when": {"groups": "backends"}, "tenant": "default", "roles": ["invoker", "delegate"]},
         {"when": {"groups": "llm-users"}, "tenant": "default", "roles": ["invoker"]},
     ]
     issuers = tuple(
-        IssuerSettings.model_validate({"issuer": name, "audience": [AUDIENCE], "rules": rules})
+        IssuerSettings.model_validate({"issuer": name, "audience": [AUDIENCE], "rules": rules, **more})
         for name in names
     )
     auth = AuthSettings(bootstrap_key=SecretStr(str(KEY)), issuers=issuers)
@@ -150,6 +154,25 @@ async def test_a_narrower_token_of_the_same_user_gets_a_token_of_its_own(
                 assert "result" in (await echo(url, "2026-07-28", token, "hello")).message
     exchanged = [form["subject_token"] for form in provider.asked if form["grant_type"] == EXCHANGE]
     assert exchanged == [wide, narrow]
+    used = [provider.sources[token] for token in guarded.bearers if provider.sources.get(token)]
+    assert [token for token, _ in itertools.groupby(used)] == [wide, narrow, wide]
+
+
+async def test_the_connection_that_lists_a_server_carries_no_call_and_follows_nothing(
+    tmp_path: Path, provider: AuthorizationServer
+) -> None:
+    with guarded_http(ScriptedServer("alpha"), provider) as guarded:
+        async with aggregated(tmp_path, {"alpha": exchanging(guarded)}) as (_, app):
+            connection = connection_of(app, "alpha")
+            for method, params in {
+                "tools/call": {"name": "echo", "arguments": {}},
+                "resources/read": {"uri": "memo://one"},
+            }.items():
+                with pytest.raises(ForbiddenError):
+                    await connection.request(method, params)
+            with pytest.raises(ForbiddenError):
+                await connection.subscribe("memo://one")
+        assert {what for _, _, what in guarded.seen} & {"tools/call echo ", "resources/read"} == set()
 
 
 async def test_a_refused_token_of_a_user_is_renewed_once(

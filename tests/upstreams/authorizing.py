@@ -47,7 +47,7 @@ class AuthorizationServer:
 
     ``tokens`` are those that count. ``asked`` are the forms that came to the token endpoint. It is the identity
     provider of its users, too, whose tokens it exchanges, except those of ``refused``; assertions are taken from
-    ``trusted``.
+    ``trusted``. ``sources`` has for each token the one that it was given for.
     """
 
     url: str = ""
@@ -62,6 +62,7 @@ class AuthorizationServer:
     refused: set[str] = field(default_factory=set)
     trusted: "AuthorizationServer | None" = None
     taken: set[str] = field(default_factory=set)
+    sources: dict[str, str] = field(default_factory=dict)
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
     refreshes: dict[str, Given] = field(default_factory=dict)
     spent: set[str] = field(default_factory=set)
@@ -175,6 +176,7 @@ class AuthorizationServer:
                 }
             )
         token = self.give(subject, form["resource"], form.get("scope", ""))
+        self.sources[token] = form.get("subject_token", "")
         told: dict[str, Any] = {"access_token": token, "token_type": "Bearer"}
         return JSONResponse(told if self.lifetime_s is None else {**told, "expires_in": self.lifetime_s})
 

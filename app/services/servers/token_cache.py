@@ -79,10 +79,6 @@ class TokenCache:
         if self.peek(key) == token:
             self._memory.forget(key)
 
-    def forget_server(self, tenant: str, server: str) -> None:
-        """Forget all tokens for a server."""
-        self._memory.forget_where(lambda cached: (cached.key.tenant, cached.key.server) == (tenant, server))
-
     def forget_holder(self, tenant: str, holder: str) -> None:
         """Forget all tokens of a user."""
         self._memory.forget_where(lambda cached: (cached.key.tenant, cached.key.holder) == (tenant, holder))
