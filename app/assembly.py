@@ -264,11 +264,14 @@ async def opened(
         )
         tenant_erasure = TenantErasure(TenantService(access), vault.sink, marks)
         sessions = SessionService(database, idle_s=settings.sessions.idle_s)
+        users = await stack.enter_async_context(
+            aclosing(user_connections(settings, upstreams, audit, sessions))
+        )
         _follow(
             changes,
             (
                 *(access.authenticator, policies, pipelines, trees, concerns),
-                *(upstreams, descriptions, retrieval, providers, tenant_keys),
+                *(upstreams, descriptions, retrieval, providers, tenant_keys, users.grants),
             ),
             *(access.authenticator.memory, policies.memory, pipelines.memory, trees.memory),
             *(descriptions.memory, concerns.tables, concerns.preferred, providers.memory),
@@ -291,9 +294,6 @@ async def opened(
             visible_tools=listing.visible_tools,
             pipelines=pipelines,
             remotes=await stack.enter_async_context(remote_middlewares(settings).running()),
-        )
-        users = await stack.enter_async_context(
-            aclosing(user_connections(settings, upstreams, audit, sessions))
         )
         forwarding = ForwardService(
             *(listing, invoke, traffic, audit, upstreams.connection), user_links=users.links

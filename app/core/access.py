@@ -58,7 +58,8 @@ class Caller:
     subject as ``key_id``, the ``issuer``, the ``grants`` of its rule: names that count where policies list keys, and
     the ``agents`` that act for the subject, the nearest first, by such digests. ``keeps_end_user`` says whether the
     tenant's record keeps the name of the end user, sealed. ``presented`` is the token itself, for the eyes of
-    its issuer alone; None for a key, and where the caller acts for an end user of its own.
+    its issuer alone; None for a key, and where the caller acts for an end user of its own. ``mirrored`` is the digest
+    by which the mirror of the identity provider finds the person, None without a mirror.
     """
 
     tenant: str
@@ -71,6 +72,7 @@ class Caller:
     agents: tuple[str, ...] = ()
     keeps_end_user: bool = field(default=False, repr=False, compare=False)
     presented: str | None = field(default=None, repr=False, compare=False)
+    mirrored: str | None = field(default=None, repr=False, compare=False)
 
     def is_listed(self, keys: Collection[str] | None) -> bool:
         """Return whether a policy's list of keys names this caller; None names everybody."""

@@ -1,5 +1,7 @@
 """Servers behind that are called with what the user granted in a browser: the way there, its attacks, and its end."""
 
+import asyncio
+import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -80,10 +82,10 @@ def code_of(page: httpx2.Response) -> str:
 
 
 @asynccontextmanager
-async def company(folder: Path, people: AuthorizationServer) -> AsyncIterator[Company]:
+async def company(folder: Path, people: AuthorizationServer, **more: Any) -> AsyncIterator[Company]:
     with authorization_server() as own, guarded_http(ScriptedServer("alpha"), own) as guarded:
         settings = exchanging(guarded, mode="user_grant")
-        async with trusting(folder, settings, people) as url:
+        async with trusting(folder, settings, people, **more) as url:
             yield Company(url, people, own, guarded, folder)
 
 
@@ -265,6 +267,40 @@ async def test_a_grant_is_taken_back_here_and_at_its_issuer(
         for token in (made.ada, made.grace):
             assert (await call_error(made, token))["code"] == "conflict"
         assert made.guarded.calls() == [("ada", "echo ada")]
+
+
+async def test_a_person_whom_the_provider_removes_has_no_grant_any_more(
+    tmp_path: Path, provider: AuthorizationServer
+) -> None:
+    headers = {"authorization": f"Bearer {KEY}", "content-type": "application/scim+json"}
+    schemas = ["urn:ietf:params:scim:schemas:core:2.0:User"]
+    patch = {
+        "schemas": ["urn:ietf:params:scim:api:messages:2.0:PatchOp"],
+        "Operations": [{"op": "replace", "path": "active", "value": False}],
+    }
+    async with (
+        company(tmp_path, provider, provisioning={"claim": "sub"}) as made,
+        httpx2.AsyncClient(base_url=f"{made.origin}/scim/v2", headers=headers, trust_env=False) as scim,
+    ):
+        ids = {}
+        for name in ("ada", "grace"):
+            user = {"schemas": schemas, "userName": name, "externalId": name, "active": True}
+            answer = await scim.post("/Users", content=json.dumps(user))
+            assert answer.status_code == 201, answer.text
+            ids[name] = answer.json()["id"]
+        await made.connect(made.ada, "ada")
+        await made.connect(made.grace, "grace")
+        assert "result" in (await echo(made.url, "2026-07-28", made.ada, "still")).message
+        answer = await scim.patch(f"/Users/{ids['ada']}", content=json.dumps(patch))
+        assert answer.status_code == 200, answer.text
+        async with asyncio.timeout(30):
+            while not made.own.revoked:
+                await asyncio.sleep(0.02)
+        items = (await made.ask("GET", "", str(KEY))).json()["items"]
+        (graces,) = (await made.ask("GET", "", made.grace)).json()["items"]
+        assert items == [graces] and len(made.own.revoked) == 1
+        assert (await made.ask("GET", "", made.ada)).status_code == 401
+        assert "result" in (await echo(made.url, "2026-07-28", made.grace, "still")).message
 
 
 async def call_error(made: Company, token: str) -> Any:

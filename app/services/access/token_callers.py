@@ -258,6 +258,7 @@ class TokenCallers:
             # A tenant that does not exist has no record.
             raise CallerRefusedError("ended", caller if standing.tenant is not None else None)
         networks = tuple(ip_network(network) for network in rule.networks)
+        caller = replace(caller, mirrored=self._person(issuer, rule.tenant, verified.claims))
         return KnownToken(caller, verified.until, networks, marks)
 
     def _caller(self, issuer: str, claims: Mapping[str, Any], rule: MappingRule) -> Caller:

@@ -51,6 +51,7 @@ class UserConnections:
     async def aclose(self) -> None:
         """Close all connections."""
         await self.pool.close()
+        await self.grants.tasks.close()
 
 
 @dataclass(frozen=True, slots=True)

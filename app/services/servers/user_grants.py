@@ -2,28 +2,34 @@
 
 import logging
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from app.core.access import Caller, Role
 from app.core.audit import OUTCOME_OK
+from app.core.background import BackgroundTasks
 from app.core.catalog.server_auth import ServerAuth
 from app.core.catalog.servers import MCPServerSettings
 from app.core.errors import ConflictError, NotFoundError, UpstreamUnavailableError
+from app.core.events import Changed
 from app.core.grants import ClientIdentity, GrantedToken, GrantFailedError
 from app.core.request import RequestInfo
 from app.core.strictjson import dumps, loads
 from app.engines.cipher import SealBrokenError
+from app.services.access.access import HOST
+from app.services.access.identity.ends import IDENTITY_ENDED
 from app.services.audit.audit import AuditService
 from app.services.servers.grant_starts import GrantStart, GrantStarts
 from app.services.servers.sealing import opened
 from app.services.servers.token_cache import TokenKey
 from app.services.servers.upstream_tokens import UpstreamTokens, binding_of, no_user
+from app.store.access.provisioned import Part, find_entry
 from app.store.access.user_grants import (
     StoredGrant,
     find_grant,
     list_grants,
+    list_grants_of,
     put_grant,
     remove_grant,
     renew_grant,
@@ -44,6 +50,7 @@ class UserGrants:
     audit: AuditService
     tokens: UpstreamTokens
     starts: GrantStarts
+    tasks: BackgroundTasks = field(default_factory=BackgroundTasks)
 
     def of_user(self, caller: Caller, server: str, settings: MCPServerSettings) -> "GrantTokens":
         """Return the tokens with which a server is called for the caller; ForbiddenError for no person."""
@@ -90,7 +97,8 @@ class UserGrants:
             moment = self.starts.sessions.now()
             sealed = self._sealed(caller.tenant, caller.key_id, confirmed.server, confirmed.token, moment)
             grant = StoredGrant(
-                *(caller.tenant, caller.key_id, confirmed.server, confirmed.issuer), sealed, moment, moment
+                *(caller.tenant, caller.key_id, confirmed.server, confirmed.issuer),
+                *(sealed, moment, moment, caller.mirrored),
             )
             async with self.database.transaction(caller.tenant) as tx:
                 if await SERVERS.find(tx, caller.tenant, confirmed.server) is None:
@@ -134,16 +142,32 @@ class UserGrants:
         self.tokens.cache.forget_holder(caller.tenant, owner)
         await self._take_back(grant)
 
-    async def end_holder(self, tenant: str, holder: str) -> int:
-        """Take back all grants of a person who is gone; return how many."""
-        async with self.database.transaction(tenant) as tx:
-            grants = await list_grants(tx, tenant, holder)
-            for grant in grants:
-                await remove_grant(tx, tenant, holder, grant.server)
-        self.tokens.cache.forget_holder(tenant, holder)
+    def changed(self, changed: Changed) -> None:
+        """Take back what a person granted whom the identity provider has removed."""
+        if changed.kind == IDENTITY_ENDED and changed.tenant is not None and changed.name is not None:
+            self.tasks.start(self._end_person(changed.tenant, changed.name))
+
+    async def _end_person(self, tenant: str, person: str) -> None:
+        """Take back the grants of whom the mirror has no longer; of several processes, one does so for each."""
+        async with self.database.transaction(tenant, write=False) as tx:
+            grants = await list_grants_of(tx, tenant, person)
+            parts: tuple[Part, ...] = ("name", "external")
+            named = [await find_entry(tx, tenant, "User", part, person) for part in parts if grants]
+        entries = [entry for entry in named if entry is not None]
+        if not entries or any(entry.active for entry in entries):
+            return
+        await self.audit.keys.ready(tenant)
         for grant in grants:
+            async with self.database.transaction(tenant) as tx:
+                if not await remove_grant(tx, tenant, grant.holder, grant.server):
+                    continue
+                details = {"server": grant.server, "holder": grant.holder}
+                event = self.audit.new_event(
+                    HOST, "grants.revoke", OUTCOME_OK, None, tenant=tenant, details=details
+                )
+                await self.audit.record_with(tx, event)
+            self.tokens.cache.forget_holder(tenant, grant.holder)
             await self._take_back(grant)
-        return len(grants)
 
     async def granted(self, caller: Caller, server: str, settings: MCPServerSettings) -> GrantedToken | None:
         """Return a token for a server from what the caller granted, None where that is nothing, or no longer.

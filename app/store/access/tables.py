@@ -62,7 +62,7 @@ provisioned = Table(
 )
 
 # What people granted for servers that are called with their rights: tokens under seal. ``holder`` is the keyed digest
-# that stands for a person.
+# that stands for a person, ``person`` the one by which the mirror of the identity provider finds that person.
 user_grant = Table(
     "user_grant",
     metadata,
@@ -70,6 +70,7 @@ user_grant = Table(
     Column("tokens", LargeBinary, nullable=False),
     Column("created", Instant, nullable=False),
     Column("updated", Instant, nullable=False),
+    Column("person", Text, nullable=True),
     PrimaryKeyConstraint("tenant", "holder", "server"),
     ForeignKeyConstraint(["tenant", "server"], ["server.tenant", "server.name"], ondelete="CASCADE"),
 )

@@ -12,7 +12,10 @@ from app.store.access.tables import user_grant
 
 @dataclass(frozen=True, slots=True)
 class StoredGrant:
-    """What one person granted for one server; ``holder`` is the person's keyed digest, ``tokens`` is ciphertext."""
+    """What one person granted for one server; ``holder`` is the person's keyed digest, ``tokens`` is ciphertext.
+
+    ``person`` is the digest by which the tenant's mirror finds the person, None where it has no mirror.
+    """
 
     tenant: str
     holder: str
@@ -21,6 +24,7 @@ class StoredGrant:
     tokens: bytes = field(repr=False)
     created: datetime
     updated: datetime
+    person: str | None = None
 
 
 async def find_grant(tx: AsyncConnection, tenant: str, holder: str, server: str) -> StoredGrant | None:
@@ -38,6 +42,12 @@ async def list_grants(tx: AsyncConnection, tenant: str, holder: str | None = Non
     return [StoredGrant(*row) for row in rows]
 
 
+async def list_grants_of(tx: AsyncConnection, tenant: str, person: str) -> Sequence[StoredGrant]:
+    """Return the grants of whom the mirror finds by a digest."""
+    query = select(user_grant).where(user_grant.c.tenant == tenant, user_grant.c.person == person)
+    return [StoredGrant(*row) for row in await tx.execute(query.order_by(user_grant.c.server))]
+
+
 async def put_grant(tx: AsyncConnection, grant: StoredGrant) -> None:
     """Store a grant in the place of an older one."""
     await remove_grant(tx, grant.tenant, grant.holder, grant.server)
@@ -50,6 +60,7 @@ async def put_grant(tx: AsyncConnection, grant: StoredGrant) -> None:
             tokens=grant.tokens,
             created=grant.created,
             updated=grant.updated,
+            person=grant.person,
         )
     )
 
