@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from app.core.contracts.engines import EngineReport, InjectionFinding, InjectionJudgement
 from app.engines.injection.classifier import InjectionClassifier, TextWindow
 from app.engines.injection.matching import SPELLED_RULE, Match, RuleMatcher, rules_digest
+from app.engines.injection.quoting import Spans, inside, quoted_spans, without
 from app.engines.injection.views import InjectionView, views
 from app.engines.injection.wording import CLASSIFIER, ENCODED_INSTRUCTIONS, HIDDEN_TEXT
 
@@ -63,28 +64,65 @@ def _text(
     text = _LONE.sub("\ufffd", text)
     findings: list[InjectionFinding] = list(_hidden(text))
     score = _combined_score(findings)
-    for number, view in enumerate(views(text)):
-        plain_matches: list[Match] = []
+    first, *others = views(text)
+    quotes = quoted_spans(first.text) if classifier is not None else []
+    plain_score, plain_findings = _plain(first, quotes, matcher, classifier)
+    score, findings = max(score, plain_score), findings + plain_findings
+    for view in others:
         if view.spelled:
             matches = _spelled(view, matcher)
         else:
-            plain_matches = matcher.find(view.text, documents=classifier is None)
-            matches = [_finding(view, match) for match in plain_matches]
+            # What is quoted is in the other views too, so they are judged as documents with it.
+            rule_matches = matcher.find(view.text, documents=classifier is None or bool(quotes))
+            matches = [_finding(view, match) for match in rule_matches]
             if classifier is not None and not view.guessed:
-                most = 1.0 if plain_matches or not _is_slight(view.text) else _UNSURE
-                windows = [
-                    _window(view, window, most) for window in classifier.windows(view.text, plain_matches)
-                ]
+                windows = _windows(view, view.text, rule_matches, classifier)
                 score = max([score, *(finding.score for finding in windows)])
-                notable = [finding for finding in windows if finding.score >= classifier.notable]
-                findings += heapq.nlargest(_MOST_WINDOWS, notable, key=lambda finding: finding.score)
+                findings += _notable(windows, classifier)
         findings += matches
-        # The classifier, where there is one, weighs the matches of the rules in the plain text.
-        if classifier is None or number:
-            score = max(score, _combined_score(matches))
-        elif any(match.rule.alone for match in plain_matches):
-            score = max(score, *(match.rule.score for match in plain_matches if match.rule.alone))
+        score = max(score, _combined_score(matches))
     return round(score, 4), _merged(findings)
+
+
+def _plain(
+    view: InjectionView,
+    quotes: Spans,
+    matcher: RuleMatcher,
+    classifier: InjectionClassifier | None,
+) -> tuple[float, list[InjectionFinding]]:
+    """Judge the text as it stands: what it quotes as a document, the rest as a request."""
+    matches = matcher.find(view.text, documents=classifier is None)
+    if classifier is None:
+        findings = [_finding(view, match) for match in matches]
+        return _combined_score(findings), findings
+    cited = [match for match in matches if match.rule.documents and inside(match, quotes)]
+    own = [match for match in matches if not inside(match, quotes)]
+    # The classifier weighs the matches of the rules in the request.
+    request = without(view.text, quotes) if quotes else view.text
+    windows = _windows(view, request, own, classifier)
+    score = max([_combined_score([_finding(view, match) for match in cited]), *(w.score for w in windows)])
+    score = max([score, *(match.rule.score for match in own if match.rule.alone)])
+    findings = [_finding(view, match) for match in (*own, *cited)]
+    return score, findings + _notable(windows, classifier)
+
+
+def _windows(
+    view: InjectionView, text: str, matches: Sequence[Match], classifier: InjectionClassifier
+) -> list[InjectionFinding]:
+    """Return what the classifier says of the windows of ``text``, all of ``view`` or the request in it."""
+    most = 1.0 if matches or not _is_slight(text) else _UNSURE
+    if text is view.text:
+        return [_window(view, window, most) for window in classifier.windows(text, matches)]
+    placed = [Match(match.rule, 0, len(text)) for match in matches]
+    whole = len(view.text)
+    return [
+        _window(view, TextWindow(0, whole, window.score), most) for window in classifier.windows(text, placed)
+    ]
+
+
+def _notable(windows: Sequence[InjectionFinding], classifier: InjectionClassifier) -> list[InjectionFinding]:
+    notable = [finding for finding in windows if finding.score >= classifier.notable]
+    return heapq.nlargest(_MOST_WINDOWS, notable, key=lambda finding: finding.score)
 
 
 def _spelled(view: InjectionView, matcher: RuleMatcher) -> list[InjectionFinding]:

@@ -4,8 +4,10 @@
 from typing import Final
 
 from app.engines.injection.wording import (
+    BOUNDS,
     DROP,
     EARLIER,
+    GUARD,
     MODEL,
     ORDERS,
     OVERRIDE,
@@ -234,4 +236,55 @@ _REFUSAL = (
     ),
 )
 
-ORDERS_GIVEN: Final = (*_OVERRIDE, *_OTHER_LANGUAGES, *_ROLE_PLAY, *_REFUSAL)
+_CLAIMS = (
+    # The model is told that nothing holds it back any more, by itself, by a mode or by somebody of rank.
+    InjectionRule(
+        REFUSAL_SUPPRESSION,
+        0.75,
+        rf"\b(?:your|the model'?s|its) (?:\w+ )?{BOUNDS} (?:has |have )?(?:is|are|was|were|been|being|do|does)?(?: now| already| hereby| not)* ?"
+        r"(?:switched off|turned off|disabled|off|down|gone|removed|lifted|suspended|deactivated|dropped|deleted|waived|bind|apply)\b",
+        alone=True,
+    ),
+    InjectionRule(
+        REFUSAL_SUPPRESSION,
+        0.75,
+        rf"\b(?:drop|skip|disable|deactivate|switch off|turn off|lift|suspend|revoke|bypass|unload|remove|ignore|forget|circumvent|shut off)"
+        rf"(?:ped|ing)? (?:all |any |of )*(?:your|the model'?s|its) (?:\w+ )?{BOUNDS}\b",
+        alone=True,
+    ),
+    InjectionRule(
+        REFUSAL_SUPPRESSION,
+        0.7,
+        rf"\b(?:no|zero|without|free of|cut|switch(?:ed)? off|turn(?:ed)? off|disabled?|unload|suspend(?:ed)?|lift(?:ed)?|drop(?:ped)?|remov(?:e|ed|ing)|"
+        rf"revoked?)(?: the| a| an| any| all| your| its| every| my| this)* ?[- ]{{0,2}}{GUARD}\b",
+        alone=True,
+    ),
+    InjectionRule(
+        REFUSAL_SUPPRESSION,
+        0.7,
+        rf"\b(?:the |all |any |this )?{GUARD} (?:has |have )?(?:is|are|was|were|been|do|does)(?: now| already| been| not)* "
+        r"(?:switched off|turned off|disabled|off|down|gone|removed|lifted|suspended|deactivated|dropped|waived|apply|bind)\b",
+        alone=True,
+    ),
+    InjectionRule(
+        ROLE_PLAY,
+        0.65,
+        rf"\b(?:you|it|he|she|who|which|that|and|ai|model|version|persona|mode)(?:'ve| have| has|'s| is| are)?,? (?:no longer |now )?(?:have |has |got |with )?"
+        rf"(?:no|without|free of|without any|not bound by|unbound by|outside)(?: all| any| the| your)? (?:\w+ )?{BOUNDS}\b",
+    ),
+    InjectionRule(
+        REFUSAL_SUPPRESSION,
+        0.65,
+        r"\b(?:you (?:will |shall |must |may |can |are to )?(?:never|not|no longer) (?:be allowed to )?(?:refuse|decline)|refusing (?:this|me|the|any)|"
+        r"no refusals?|never refuses?|stop refusing|nothing to refuse|must not refuse|answers? (?:anything|everything)\b|all topics are allowed)",
+    ),
+    InjectionRule(
+        OVERRIDE,
+        0.65,
+        r"\b(?:you are|you're|you have been|you were|now) (?:now |already |finally |fully )?(?:unlocked|jail ?broken|unchained|uncensored|liberated|free of all (?:rules|limits))\b"
+        r"|\b(?:full|unrestricted|unlimited|root|admin) (?:access|answers|rights)(?: \w+)? (?:is|are|was|were|has been|have been) (?:now )?(?:granted|enabled|given|active)",
+        alone=True,
+    ),
+)
+
+ORDERS_GIVEN: Final = (*_OVERRIDE, *_OTHER_LANGUAGES, *_ROLE_PLAY, *_REFUSAL, *_CLAIMS)

@@ -9,6 +9,7 @@ from app.engines.injection.wording import (
     EXFILTRATION,
     MACHINE,
     PRIVATE,
+    RESHAPE,
     SECRET_PROMPT,
     SHOW,
     SYSTEM_PROMPT_LEAK,
@@ -49,6 +50,29 @@ _LEAK = (
         r"(?:\w+ )?(?:prompt\w*|anweisung\w*|instruktion\w*|system\w*)"
         r"|\b(?:muestra|revela|imprime|repite|montre|révèle|affiche|mostra|rivela|exiba|revele)\w*\b[^.\n]{0,50}"
         r"(?:prompt|instrucciones|instructions|istruzioni|instruções)",
+    ),
+)
+
+_RESHAPED = (
+    # The prompt is asked for as a form: a table, a song, a file.
+    InjectionRule(
+        SYSTEM_PROMPT_LEAK,
+        0.75,
+        rf"\b{RESHAPE}\b[^.\n]{{0,80}}\b(?:your|its|the (?:model|assistant|bot|operator|developer)'?s?) (?:own |very |exact |full )?"
+        rf"(?:{SECRET_PROMPT}|(?:system|hidden|secret|initial|first|starting|developer|operator'?s?) (?:texts?|rules|lines?|notes?|message)|preamble)\b",
+        alone=True,
+    ),
+    InjectionRule(
+        SYSTEM_PROMPT_LEAK,
+        0.7,
+        rf"\b(?:{RESHAPE}|{SHOW})\b[^.\n]{{0,60}}\b(?:texts?|words?|lines?|sentences?|paragraphs?|everything|all|whatever|conversation)\b[^.\n]{{0,40}}"
+        r"\b(?:above|before|preced(?:es|ing|ed)|prior to|ahead of) (?:this (?:line|message|sentence|one|prompt)|my (?:first |own )?(?:message|question|prompt|turn)|mine\b|I (?:came|wrote|began|started))",
+        alone=True,
+    ),
+    InjectionRule(
+        SYSTEM_PROMPT_LEAK,
+        0.55,
+        rf"\b{RESHAPE}\b[^.\n]{{0,60}}\byour (?:own )?(?:prompt|instructions?|rules|guidelines|configuration|first message|directives)\b",
     ),
 )
 
@@ -167,4 +191,4 @@ _ENCODED = (
     ),
 )
 
-TAKEOVERS: Final = (*_LEAK, *_DELIMITER, *_EXFILTRATION, *_HIJACK, *_ENCODED)
+TAKEOVERS: Final = (*_LEAK, *_RESHAPED, *_DELIMITER, *_EXFILTRATION, *_HIJACK, *_ENCODED)

@@ -77,6 +77,21 @@ SHOW: Final = (
     r"(?:reveal|show|print|repeat|output|display|tell|give|write|recite|disclose|dump|leak|share|expose|echo|"
     r"summari[sz]e|paraphrase|translate|encode|paste|return|copy|quote|spell out|list|describe|send|provide)"
 )
+GUARD: Final = (
+    r"(?:(?:content|safety|moderation|ethical|security)[- ](?:and \w+ )?(?:filters?|polic(?:y|ies)|layers?|checks?|"
+    r"rules|guidelines?|guards?|restrictions?)|guard ?rails?|safeguards?|censor(?:s|ship)?|"
+    r"refusal polic(?:y|ies)|refusals?)"
+)
+"""What keeps a model from answering; nothing else has it."""
+BOUNDS: Final = (
+    rf"(?:{GUARD}|filters?|limits?|limitations?|restrictions?|constraints?|rules|guidelines?|set of rules|"
+    r"polic(?:y|ies)|morals|training|programming)"
+)
+"""The same, and words that name other things too."""
+RESHAPE: Final = (
+    r"(?:put|convert|turn|format|reformat|render|type|set|fill|draw|make|collect|wrap|arrange|transform|express|rhyme|sing|"
+    r"continue|complete|spell|export|serialize|table|lay out)"
+)
 PRIVATE: Final = (
     r"(?:passwords?|credentials?|api[ _-]?keys?|secrets?|access tokens?|tokens?|private keys?|session cookies?|"
     r"env(?:ironment)? variables?|\.env|ssh keys?|id_rsa|credit card|account numbers?|chat history|"

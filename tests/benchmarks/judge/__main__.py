@@ -12,14 +12,17 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.benchmarks.judge import contradictions, names, scores, secrets
+from tests.benchmarks.judge import contradictions, injections, moderations, names, scores, secrets
+from tests.benchmarks.judge.curves import Picture
 from tests.benchmarks.speed.page import updated
 
-TABLES: dict[str, Callable[[bool], Iterator[str]]] = {
+TABLES: dict[str, Callable[[bool], Iterator[str | Picture]]] = {
     "secrets": secrets.tables,
     "contradictions": contradictions.tables,
     "scores": scores.tables,
     "names": names.tables,
+    "injection": injections.tables,
+    "moderation": moderations.tables,
 }
 
 
@@ -33,11 +36,14 @@ def main() -> None:
     _see_rivals()
     measured = f"Measured on {datetime.now(UTC):%Y-%m-%d}."
     for name in options.tables or TABLES:
-        for table in TABLES[name](options.smoke):
-            print(f"\n{table}", flush=True)
+        for part in TABLES[name](options.smoke):
+            section = part.section if isinstance(part, Picture) else part
+            print(f"\n{section}", flush=True)
             if options.write is not None:
                 page = options.write.read_text(encoding="utf-8")
-                options.write.write_text(updated(page, [table], measured), encoding="utf-8")
+                options.write.write_text(updated(page, [section], measured), encoding="utf-8")
+                if isinstance(part, Picture):
+                    options.write.with_name(part.file).write_text(part.svg, encoding="utf-8")
 
 
 def _see_rivals() -> None:

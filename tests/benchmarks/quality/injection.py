@@ -40,9 +40,14 @@ def _judges() -> dict[str, Suspects]:
         return [score >= 0.5 for score in judged(texts, documents=True).scores]
 
     def words(texts: Sequence[str]) -> list[bool]:
-        return [_TRIGGERS.search(text) is not None for text in texts]
+        return [has_trigger_word(text) for text in texts]
 
     return {"embedded": embedded, "its rules for documents alone": rules, "a list of trigger words": words}
+
+
+def has_trigger_word(text: str) -> bool:
+    """Return whether ``text`` has a word that attacks often have, as a simple filter judges."""
+    return _TRIGGERS.search(text) is not None
 
 
 def _speed(rounds: int) -> str:

@@ -31,7 +31,7 @@ from tests.benchmarks.speed.texts import mail
 
 FOLDER = "SLUICE_TEST_MODERATION_DATA"
 SIZE = 4096
-_USUAL = 0.5
+USUAL = 0.5
 
 
 def tables(sizes: Sizes, _folder: Path) -> Iterator[str]:
@@ -105,10 +105,16 @@ def _ours() -> dict[str, Moderator]:
 def _judges(policies: Sequence[str]) -> Iterator[tuple[str, Judge, dict[str, float]]]:
     for name, moderator in _ours().items():
         yield name, judge_by(moderator, policies), dict(THRESHOLDS)
+    for name, judge in rivals():
+        yield name, judge, {"-": USUAL}
+
+
+def rivals() -> Iterator[tuple[str, Judge]]:
+    """Yield the name and the judge of each rival that is installed."""
     if importlib.util.find_spec("better_profanity"):
-        yield "better-profanity", _better_profanity, {"-": _USUAL}
+        yield "better-profanity", _better_profanity
     if importlib.util.find_spec("profanity_check"):
-        yield "alt-profanity-check", _profanity_check, {"-": _USUAL}
+        yield "alt-profanity-check", _profanity_check
 
 
 async def _better_profanity(texts: Sequence[str]) -> NDArray[np.float64]:

@@ -1,5 +1,6 @@
 """What the classifier learns from: open sets from a folder, and texts of our own that lie beside this file."""
 
+import gzip
 import json
 import random
 import sys
@@ -10,12 +11,21 @@ from pathlib import Path
 from typing import Final
 
 from app.engines.injection.training.frames import made_up
-from app.engines.injection.training.grammar import drawn
+from app.engines.injection.training.grammar import CONTRAST_COUNTS, CONTRASTS, drawn
 
 TEXTS: Final = Path(__file__).parent / "texts"
 OWN_ATTACKS: Final = "attacks.txt"
 OWN_HARMLESS: Final = "harmless.txt"
 ORDINARY: Final = frozenset({"bfcl", "metatool"})
+INSTRUCTIONS: Final = (
+    ("self-instruct", "injection/benign_self_instruct/all"),
+    ("fastchat", "injection/benign_fastchat/all"),
+)
+"""People's own instructions to a model; every other row only judges."""
+TOOL_REQUESTS: Final = (
+    *("workbench", "tooltalk", "tau_retail", "toolalpaca_eval", "bfcl_multi_turn", "nestful", "restbench"),
+    *("api_bank", "acebench"),
+)
 _SEED: Final = 20261121
 _SPLIT_SEED: Final = 7
 
@@ -55,6 +65,22 @@ def injections(folder: Path) -> Iterator[Example]:
         yield Example(str(row["text"]), bool(row["injection"]), str(row["src"]))
 
 
+def read_packed(path: Path) -> list[dict[str, object]]:
+    """Return the rows of a packed file with one JSON object a line."""
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def instructions(folder: Path) -> Iterator[Example]:
+    """Yield every other instruction of the open sets, and every other request to tools; none is an attack."""
+    for source, name in INSTRUCTIONS:
+        for row in read_packed(folder / f"{name}.jsonl.gz")[::2]:
+            yield Example(str(row["text"]), attack=False, source=source)
+    for name in TOOL_REQUESTS:
+        for row in read_packed(folder / "tools" / name / "queries.jsonl.gz")[::2]:
+            yield Example(str(row["query"]), attack=False, source="tools")
+
+
 def requests(folder: Path, toxic: int = 600) -> Iterator[Example]:
     """Yield ordinary requests, and a sample of rude or harmful texts: harm is no injection."""
     rows = read_jsonl(folder / "moderation" / "train.jsonl")
@@ -82,9 +108,10 @@ def reference(pages: int = 400) -> Iterator[Example]:
 
 def training_set(folder: Path) -> list[Example]:
     """Return everything that is learned from."""
-    examples = [*injections(folder), *requests(folder), *reference()]
+    examples = [*injections(folder), *requests(folder), *reference(), *instructions(folder / "open")]
     examples += [Example(text, attack, "made up") for text, attack in made_up()]
     examples += [Example(text, attack, "grammar") for text, attack in drawn()]
+    examples += [Example(text, attack, "contrast") for text, attack in drawn(CONTRASTS, CONTRAST_COUNTS)]
     examples += [Example(text, attack=True, source="own") for text in halves(own(OWN_ATTACKS))[0]]
     examples += [Example(text, attack=False, source="own") for text in halves(own(OWN_HARMLESS))[0]]
     return examples

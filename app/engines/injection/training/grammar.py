@@ -1,4 +1,4 @@
-"""Texts drawn from a grammar: rules in a JSON file, each a symbol and what may stand for it."""
+"""Texts drawn from two grammars: rules in a JSON file, each a symbol and what may stand for it."""
 
 import json
 import random
@@ -19,15 +19,31 @@ COUNTS: Final[Mapping[str, int]] = {
 }
 """How many texts are drawn from each symbol that stands for whole texts."""
 
+CONTRASTS: Final = GRAMMAR.with_name("contrasts.json")
+CONTRAST_COUNTS: Final[Mapping[str, int]] = {
+    "harmless_order": 3000,
+    "harmless_paste": 600,
+    "harmless_code": 300,
+    "harmless_order_abroad": 600,
+    "attack_shape": 500,
+    "attack_claim": 400,
+    "attack_mode": 400,
+    "attack_rank": 400,
+    "attack_shots": 250,
+    "attack_tail": 250,
+    "attack_drop_abroad": 400,
+}
+"""The second grammar: orders that people give to each other, and attacks that look like something else."""
+
 _SEED: Final = 97
 _SYMBOL: Final = re.compile(r"\{(\w+)\}")
 
 
-def drawn() -> Iterator[tuple[str, bool]]:
-    """Yield texts, each once, and whether they are attacks; every draw is seeded."""
+def drawn(grammar: Path = GRAMMAR, counts: Mapping[str, int] = COUNTS) -> Iterator[tuple[str, bool]]:
+    """Yield texts of one grammar, each once, and whether they are attacks; every draw is seeded."""
     draw = random.Random(_SEED)
-    rules = _rules()
-    for symbol, count in COUNTS.items():
+    rules = _rules(grammar)
+    for symbol, count in counts.items():
         texts: dict[str, None] = {}
         for number in range(count):
             frames = rules[symbol]
@@ -48,7 +64,7 @@ def _typed(text: str, draw: random.Random) -> str:
     return text.lower().rstrip(".!?")
 
 
-@lru_cache(maxsize=1)
-def _rules() -> dict[str, list[str]]:
-    rules: dict[str, list[str]] = json.loads(GRAMMAR.read_text(encoding="utf-8"))
+@lru_cache(maxsize=2)
+def _rules(grammar: Path) -> dict[str, list[str]]:
+    rules: dict[str, list[str]] = json.loads(grammar.read_text(encoding="utf-8"))
     return rules

@@ -6,8 +6,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from app.engines.injection.training.corpus import OWN_ATTACKS, OWN_HARMLESS, TEXTS, reference
-from app.engines.injection.training.grammar import GRAMMAR
+from app.engines.injection.training.corpus import (
+    INSTRUCTIONS,
+    OWN_ATTACKS,
+    OWN_HARMLESS,
+    TEXTS,
+    TOOL_REQUESTS,
+    reference,
+)
+from app.engines.injection.training.grammar import CONTRASTS, GRAMMAR
 
 RECIPE: Final = "app/engines/injection/training"
 
@@ -43,11 +50,35 @@ _OPEN: Final = (
 )
 """Name, folder of its train.jsonl, licence and place of publication."""
 
+_FURTHER: Final[Mapping[str, tuple[str, str, str]]] = {
+    "self-instruct": (
+        "Instructions of people in self-instruct",
+        "Apache-2.0",
+        "https://github.com/yizhongw/self-instruct",
+    ),
+    "fastchat": (
+        "MT-bench and Vicuna bench, in FastChat",
+        "Apache-2.0",
+        "https://github.com/lm-sys/FastChat",
+    ),
+    "workbench": ("WorkBench requests", "MIT", "https://github.com/olly-styles/WorkBench"),
+    "tooltalk": ("ToolTalk requests", "MIT", "https://github.com/microsoft/ToolTalk"),
+    "tau_retail": ("tau-bench requests, retail", "MIT", "https://github.com/sierra-research/tau-bench"),
+    "toolalpaca_eval": ("ToolAlpaca requests", "Apache-2.0", "https://github.com/tangqiaoyu/ToolAlpaca"),
+    "bfcl_multi_turn": ("BFCL multi-turn requests", "Apache-2.0", "https://github.com/ShishirPatil/gorilla"),
+    "nestful": ("NESTFUL requests", "Apache-2.0", "https://github.com/IBM/NESTFUL"),
+    "restbench": ("RestBench requests", "MIT", "https://github.com/Yifan-Song793/RestGPT"),
+    "api_bank": ("API-Bank requests", "Apache-2.0", "https://github.com/AlibabaResearch/DAMO-ConvAI"),
+    "acebench": ("ACEBench requests", "MIT", "https://github.com/chenchen0103/ACEBench"),
+}
+"""Name, licence and place of publication of the further sets, of which every other row is used."""
+
 _OWN: Final = (
     ("Attacks of our own", TEXTS / OWN_ATTACKS),
     ("Harmless look-alikes of our own", TEXTS / OWN_HARMLESS),
     ("Frames of our own", Path(__file__).with_name("frames.py")),
     ("A grammar of our own", GRAMMAR),
+    ("A grammar of contrasts of our own", CONTRASTS),
 )
 
 
@@ -69,6 +100,11 @@ def _data(folder: Path) -> Iterator[Mapping[str, str]]:
     for name, part, licence, url in _OPEN:
         digest = _digest((folder / part / "train.jsonl").read_bytes())
         yield {"name": name, "sha256": digest, "licence": licence, "url": url}
+    files = {**dict(INSTRUCTIONS), **{name: f"tools/{name}/queries" for name in TOOL_REQUESTS}}
+    for source, file in files.items():
+        name, licence, url = _FURTHER[source]
+        digest = _digest((folder / "open" / f"{file}.jsonl.gz").read_bytes())
+        yield {"name": f"{name}, every other", "sha256": digest, "licence": licence, "url": url}
     pages = "\0".join(page.text for page in reference())
     yield {
         "name": f"Beginnings of modules of the standard library of Python {platform.python_version()}",

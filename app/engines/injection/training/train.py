@@ -24,20 +24,26 @@ BUCKETS: Final = (1 << CHAR_BITS) + (1 << WORD_BITS)
 RULE_SCALE: Final = 0.4
 """How much a rule weighs beside a text's vector, which has length 1."""
 
-C: Final = 30.0
+C: Final = 10.0
 ROUNDS: Final = 2
 KEPT: Final = 2
 """Windows of a long attack that are learned from: those that look most like one; the rest of it may be harmless."""
 
 FOLDS: Final = 5
-WEIGHTS: Final[Mapping[str, float]] = {"own": 4.0, "grammar": 0.4}
+WEIGHTS: Final[Mapping[str, float]] = {
+    "own": 4.0,
+    "grammar": 0.4,
+    "contrast": 1.5,
+    "self-instruct": 3.0,
+    "fastchat": 3.0,
+}
 """How much a text weighs by its source: each of our own stands for many that people write, those drawn are alike."""
 
 ORDINARY_ALARMS: Final = 0.005
-LOOKALIKE_ALARMS: Final = 0.15
+LOOKALIKE_ALARMS: Final = 0.10
 """The shares of ordinary requests and of harmless look-alikes that the level standard may flag, in the folds."""
 
-LEVELS: Final = {"strict": 0.25, "standard": LOOKALIKE_ALARMS, "permissive": 0.04}
+LEVELS: Final = {"strict": 0.2, "standard": LOOKALIKE_ALARMS, "permissive": 0.03}
 """The shares of harmless look-alikes that each level may flag."""
 
 _SEED: Final = 11
@@ -193,7 +199,11 @@ def trained(examples: Sequence[Example]) -> bytes:
 def main() -> None:
     """Read the open sets from a folder, and write the weights and, beside them, their manifest."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, help="holds injection/train.jsonl and moderation/train.jsonl")
+    parser.add_argument(
+        "folder",
+        type=Path,
+        help="holds injection/train.jsonl, moderation/train.jsonl, and further sets in open/",
+    )
     parser.add_argument("weights", type=Path, help="the npz file to write")
     given = parser.parse_args()
     given.weights.write_bytes(trained(training_set(given.folder)))

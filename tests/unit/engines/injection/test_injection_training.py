@@ -1,5 +1,6 @@
 """The recipe of the weights: the same bytes twice, and texts of our own that are enough and kept apart."""
 
+import gzip
 import json
 import random
 from hashlib import sha256
@@ -12,15 +13,19 @@ import pytest
 from app.engines.injection.classifier import InjectionClassifier
 from app.engines.injection.training import corpus
 from app.engines.injection.training.corpus import (
+    INSTRUCTIONS,
     OWN_ATTACKS,
     OWN_HARMLESS,
+    TOOL_REQUESTS,
     Example,
     halves,
     own,
     training_set,
 )
 from app.engines.injection.training.evaluate import figures
-from app.engines.injection.training.grammar import drawn
+from app.engines.injection.training.grammar import CONTRAST_COUNTS, CONTRASTS, drawn
+from tests.benchmarks.judge.injection_texts import requests
+from tests.benchmarks.judge.injections import flagged
 
 TRAINING = Path(corpus.__file__).parent
 WEIGHTS = TRAINING.parent / "weights" / "injection.npz"
@@ -68,9 +73,17 @@ def test_nothing_is_learned_from_the_held_out_half(tmp_path):
     row = {"text": "hello", "injection": 0, "src": "deepset"}
     (tmp_path / "injection" / "train.jsonl").write_text(json.dumps(row) + "\n")
     (tmp_path / "moderation" / "train.jsonl").write_text(json.dumps({"text": "hi", "src": "bfcl"}) + "\n")
+    further = [name for _, name in INSTRUCTIONS] + [f"tools/{name}/queries" for name in TOOL_REQUESTS]
+    for name in further:
+        path = tmp_path / "open" / f"{name}.jsonl.gz"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        rows = [{"text": f"{part} {name}", "query": f"{part} {name}"} for part in ("learn", "judge")]
+        path.write_bytes(gzip.compress("".join(f"{json.dumps(row)}\n" for row in rows).encode()))
     learned = {one.text for one in training_set(tmp_path)}
     held = set(halves(own(OWN_ATTACKS))[1]) | set(halves(own(OWN_HARMLESS))[1])
     assert not learned & held
+    assert {f"learn {name}" for name in further} <= learned
+    assert not {f"judge {name}" for name in further} & learned
 
 
 def test_the_embedded_weights_hold_on_the_half_that_was_held_out(tmp_path):
@@ -93,10 +106,33 @@ def test_the_grammar_gives_the_same_texts_twice_and_none_that_is_held_out():
     assert {True, False} == {attack for _, attack in once}
 
 
+def test_the_grammar_of_contrasts_has_no_text_of_the_test_part():
+    learned = {text for text, _ in drawn(CONTRASTS, CONTRAST_COUNTS)}
+    assert len(learned) > 5_000
+    assert not learned & {one.text for one in requests(1_000)}
+
+
+def test_the_test_part_is_told_apart():
+    hits = flagged(list(requests(40)))
+    harmless, attacks = (
+        [hit for (bad, _), found in hits.items() if bad is wanted for hit in found]
+        for wanted in (False, True)
+    )
+    assert sum(harmless) / len(harmless) <= 0.12
+    assert sum(attacks) / len(attacks) >= 0.79
+    assert all(sum(hits[True, kind]) / 40 >= 0.9 for kind in ("plain orders", "quoted order", "authority"))
+
+
 def test_the_manifest_names_all_that_the_weights_were_made_from():
     described = json.loads(WEIGHTS.with_name("manifest.json").read_text())[WEIGHTS.name]
     own_files = {one["url"]: one["sha256"] for one in described["data"] if one["url"].startswith("app/")}
-    for name in ("frames.py", "texts/grammar.json", f"texts/{OWN_ATTACKS}", f"texts/{OWN_HARMLESS}"):
+    for name in (
+        "frames.py",
+        "texts/grammar.json",
+        "texts/contrasts.json",
+        f"texts/{OWN_ATTACKS}",
+        f"texts/{OWN_HARMLESS}",
+    ):
         file = TRAINING / name
         assert own_files[f"app/engines/injection/training/{name}"] == sha256(file.read_bytes()).hexdigest()
     assert any("standard library of Python" in one["name"] for one in described["data"])
