@@ -28,6 +28,11 @@ SOURCE_WEIGHTS: Mapping[str, float] = {
     "pair": 10.0,
     "template": 0.8,
     "ordinary": 0.7,
+    "stance": 0.8,
+    "crowdcounter": 1.0,
+    "hatemoji": 0.7,
+    "edos": 0.4,
+    "bbq": 0.4,
 }
 """Small and clean sets count more; tweets, whose labels are noisy, count less."""
 
@@ -114,24 +119,39 @@ def labelled(policies: Sequence[str]) -> dict[str, int | None]:
 
 
 def made(seed: int) -> list[Example]:
-    """Return texts made of the templates, each once."""
-    rng = random.Random(seed)
-    templates = _templates()
+    """Return texts made of the templates and of the stances, each once."""
+    templates, stances = _read("templates.json"), _read("stances.json")
+    slots = templates["slots"] | templates["more_slots"]
+    found = _made(templates, templates, slots, random.Random(seed), "template")
+    return [*found, *_made(stances, templates, slots | stances["slots"], random.Random(seed), "stance")]
+
+
+def _made(
+    parts: Mapping[str, Any],
+    templates: Mapping[str, Any],
+    slots: Mapping[str, Sequence[str]],
+    rng: random.Random,
+    source: str,
+) -> list[Example]:
     found: dict[str, Example] = {}
     for part in ("unsafe_asks", "unsafe_texts", "safe_asks", "safe_texts", "ordinary_texts"):
-        source = "ordinary" if part == "ordinary_texts" else "template"
-        for frame in templates[part]:
-            for text in _texts(frame, templates, rng, asks=part.endswith("asks")):
+        mine = "ordinary" if part == "ordinary_texts" else source
+        for frame in parts.get(part, ()):
+            for text in _texts(frame, templates, slots, rng, asks=part.endswith("asks")):
                 if NOT_LEARNED in text.lower():
                     continue
-                found.setdefault(text, Example(text, labelled(frame.get("labels", [])), source, text))
+                found.setdefault(text, Example(text, labelled(frame.get("labels", [])), mine, text))
     return list(found.values())
 
 
 def _texts(
-    frame: Mapping[str, Any], templates: Mapping[str, Any], rng: random.Random, *, asks: bool
+    frame: Mapping[str, Any],
+    templates: Mapping[str, Any],
+    slots: Mapping[str, Sequence[str]],
+    rng: random.Random,
+    *,
+    asks: bool,
 ) -> Iterator[str]:
-    slots = templates["slots"] | templates["more_slots"]
     for _ in range(frame["count"]):
         text = rng.choice(frame["texts"])
         if asks:
@@ -157,7 +177,7 @@ def _varied(text: str, rng: random.Random) -> str:
     return text[0].upper() + text[1:]
 
 
-@lru_cache(maxsize=1)
-def _templates() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((HERE / "templates.json").read_text(encoding="utf-8"))
+@lru_cache(maxsize=2)
+def _read(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((HERE / name).read_text(encoding="utf-8"))
     return found

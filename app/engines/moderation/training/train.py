@@ -1,4 +1,4 @@
-"""Make the weights of content moderation: python -m app.engines.moderation.training.train DATA_FOLDER OUTPUT."""
+"""Make the weights of content moderation; README.md says how to run it."""
 
 import argparse
 import asyncio
@@ -23,6 +23,7 @@ from app.engines.moderation.training.fit import (
     label_matrix,
     word_matrix,
 )
+from app.engines.moderation.training.open_sets import SETS, read_more
 from app.engines.moderation.windows import LONGEST, plain
 
 SEED = 20261121
@@ -41,6 +42,10 @@ LICENCES: Mapping[str, tuple[str, str]] = {
     "madlibs": ("Apache-2.0", "github.com/conversationai/unintended-ml-bias-analysis"),
     "bfcl": ("Apache-2.0", "github.com/ShishirPatil/gorilla"),
     "metatool": ("MIT", "github.com/HowieHwong/MetaTool"),
+    "crowdcounter": ("MIT", "github.com/hate-alert/CrowdCounter"),
+    "hatemoji": ("CC-BY-4.0", "github.com/HannahKirk/Hatemoji"),
+    "edos": ("CC0-1.0", "github.com/rewire-online/edos"),
+    "bbq": ("CC-BY-4.0", "github.com/nyu-mll/BBQ"),
 }
 """Licence and place of publication of each open set."""
 
@@ -94,11 +99,14 @@ def trained(examples: Sequence[Example], embedder: Embedder, seed: int = SEED) -
     }
 
 
-def manifest(weights: Path, data: Path, examples: Sequence[Example]) -> dict[str, Any]:
-    """Return what the weights are and of what they were made."""
+def manifest(weights: Path, data: Path, folder: Path, examples: Sequence[Example]) -> dict[str, Any]:
+    """Return what the weights are and of what they were made: the file ``data`` and the sets of ``folder``."""
+    files = {one.source: folder / f"{one.file}.jsonl.gz" for one in SETS}
     sources = sorted({example.source for example in examples} & set(LICENCES))
-    whole = _digest(data)
-    own = [Path(__file__).with_name(name) for name in ("contrast_pairs.jsonl", "templates.json")]
+    digests = {path: _digest(path) for path in {data, *files.values()}}
+    own = [
+        Path(__file__).with_name(name) for name in ("contrast_pairs.jsonl", "templates.json", "stances.json")
+    ]
     return {
         weights.name: {
             "sha256": _digest(weights),
@@ -107,9 +115,10 @@ def manifest(weights: Path, data: Path, examples: Sequence[Example]) -> dict[str
             "recipe": RECIPE,
             "data": [
                 *(
-                    {"name": f"{one} in {data.name}", "sha256": whole, "licence": licence, "url": url}
+                    {"name": f"{one} in {path.name}", "sha256": digests[path], "licence": licence, "url": url}
                     for one in sources
                     for licence, url in [LICENCES[one]]
+                    for path in [files.get(one, data)]
                 ),
                 *({"name": one.name, "sha256": _digest(one), "licence": "Apache-2.0"} for one in own),
             ],
@@ -121,18 +130,24 @@ def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+def training_set(source: Path, folder: Path) -> list[Example]:
+    """Return all that is learned from: a file of open sets, a folder of more, and what is ours but for the held out."""
+    pairs = [pair for pair in read_pairs() if not pair.held_out]
+    return [*read_open(source), *read_more(folder), *own_examples(pairs, SEED)]
+
+
 def main() -> None:
     """Train and write the weights and, beside them, their manifest."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("data", type=Path)
+    parser.add_argument("data", type=Path, help="a folder with train.jsonl")
+    parser.add_argument("more", type=Path, help="a folder with the sets of open_sets.py")
     parser.add_argument("output", type=Path)
     given = parser.parse_args()
-    pairs = [pair for pair in read_pairs() if not pair.held_out]
     source = given.data / "train.jsonl"
-    examples = [*read_open(source), *own_examples(pairs, SEED)]
+    examples = training_set(source, given.more)
     arrays: dict[str, Any] = dict(trained(examples, Encoder(remembered=1)))
     np.savez_compressed(given.output, **arrays)
-    made = manifest(given.output, source, examples)
+    made = manifest(given.output, source, given.more, examples)
     given.output.with_name("manifest.json").write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
     print(made)
 

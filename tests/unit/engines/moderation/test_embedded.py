@@ -13,6 +13,7 @@ from app.engines.moderation.model import ModerationClassifier
 from app.engines.moderation.training.evaluate import judge_by, pair_figures
 from app.engines.moderation.training.examples import read_pairs
 from app.middlewares.content_moderation import ContentModeration, ContentModerationArguments
+from tests.benchmarks.judge.moderations import drawn
 from tests.fakes import engines
 from tests.fakes_moderation import FakeModerator
 
@@ -120,7 +121,8 @@ async def test_long_harmless_texts_are_not_flagged_for_their_length(moderator) -
 async def test_disguises_do_not_help(moderator) -> None:
     plain, wide, hidden = "I will kill you", "\uff29 will k\u00edll you", "I will k\u200bill y\u200bou"
     made = await moderator.moderate([plain, wide, hidden], ["violence"])
-    assert len({scores["violence"] for scores in made.scores}) == 1
+    # The encoder's vectors differ a little by the batch.
+    assert [scores["violence"] for scores in made.scores] == pytest.approx([1.0] * 3, abs=1e-3)
 
 
 async def test_held_out_pairs_are_told_apart(moderator) -> None:
@@ -129,6 +131,22 @@ async def test_held_out_pairs_are_told_apart(moderator) -> None:
     assert ordered >= 0.9
     assert safe <= 0.12
     assert unsafe >= 0.6
+
+
+async def test_stances_are_told_apart(moderator) -> None:
+    some = drawn(14)
+    scores = await judge_by(moderator)([one.text for one in some])
+    flags = [(one, score >= THRESHOLDS["enterprise"]) for one, score in zip(some, scores, strict=True)]
+
+    def share(*, bad: bool, kind: str = "") -> float:
+        mine = [flag for one, flag in flags if one.bad is bad and kind in one.kind]
+        return sum(mine) / len(mine)
+
+    assert share(bad=True) >= 0.8
+    assert share(bad=False) <= 0.2
+    assert share(bad=True, kind="explicit hate") >= 0.75
+    assert share(bad=False, kind="quoted to condemn") <= 0.1
+    assert share(bad=False, kind="objects as targets") <= 0.15
 
 
 class CountingEmbedder:

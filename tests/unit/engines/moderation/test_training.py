@@ -1,7 +1,9 @@
 """The recipe gives the same bytes twice, learns what it is shown, and never sees what it is judged by."""
 
+import gzip
 import hashlib
 import io
+import json
 
 import numpy as np
 import pytest
@@ -21,7 +23,9 @@ from app.engines.moderation.training.examples import (
     own_examples,
     read_pairs,
 )
+from app.engines.moderation.training.open_sets import read_more
 from app.engines.moderation.training.train import SEED, trained
+from tests.benchmarks.judge.moderations import drawn
 
 
 class FakeEmbedder:
@@ -84,6 +88,31 @@ def test_templates_give_the_same_texts_for_a_seed() -> None:
     assert made(3) == made(3)
     assert len(made(3)) > 10_000
     assert not [one.text for one in made(3) if "{" in one.text]
+
+
+def test_nothing_of_the_test_part_is_learned() -> None:
+    learned = {one.text for one in made(SEED)}
+    assert not learned & {one.text for one in drawn(1_000)}
+    assert {one.source for one in made(SEED)} == {"template", "ordinary", "stance"}
+
+
+def test_further_open_sets_say_only_what_they_know(tmp_path) -> None:
+    rows = {
+        "crowdcounter/train": {"text": "Please stop.", "types": []},
+        "hatemoji_build/train": {"text": "I like them", "hate": 0, "pair": "7"},
+        "edos_sexism/train": {"text": "no idea", "category": "none"},
+        "bbq_group_mentions/all": {"text": "Two people met."},
+    }
+    for name, row in rows.items():
+        path = tmp_path / f"{name}.jsonl.gz"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(gzip.compress(json.dumps(row).encode()))
+    found = {one.source: one.labels for one in read_more(tmp_path)}
+    assert found == {
+        "crowdcounter": dict.fromkeys(POLICIES, 0),
+        "hatemoji": {**dict.fromkeys(POLICIES), "hate": 0},
+        "bbq": dict.fromkeys(POLICIES, 0),
+    }
 
 
 def test_sparse_products_and_the_descent_agree_with_dense_algebra() -> None:
