@@ -73,12 +73,12 @@ async def test_findings_come_back_in_the_order_of_the_texts(pool: PoolDetector) 
 
 
 async def test_options_reach_the_workers(pool: PoolDetector) -> None:
-    options = DetectionOptions(strict=True, language="nl", deny_list=("invoice",), allow_list=("Jane Smith",))
+    options = DetectionOptions(strict=True, language="pl", deny_list=("invoice",), allow_list=("Jane Smith",))
     detection = await pool.detect([SENTENCE], options)
     labels = {span.label for span in detection.spans[0]}
     assert "CUSTOM" in labels
     assert "PERSON" not in labels
-    assert "'nl'" in detection.warnings[0]
+    assert "'pl'" in detection.warnings[0]
 
 
 async def test_an_unknown_label_is_refused_by_name(pool: PoolDetector) -> None:

@@ -5,11 +5,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from app.engines.pii.names.language_words import ENDINGS, LETTERS, WORDS
+
 LANGUAGE = "en"
 """The language under which Presidio keeps every recognizer."""
 
-SUPPORTED: Final = ("en", "de", "fr", "es", "it", "pt")
-"""The languages in which the name taggers find people with an F1 of at least 0.74 (docs/names.md)."""
+SUPPORTED: Final = ("en", "de", "fr", "es", "it", "pt", "nl")
+"""The languages that the name taggers were trained for (docs/names.md has their figures)."""
 
 _LETTER = re.compile(r"[^\W\d_]+")
 _SAMPLE: Final = 600
@@ -20,32 +22,14 @@ _DEGRADED: Final = (
 )
 _CODE: Final = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*")
 
-_WORDS: Final = {
-    "en": "the and of to in is that for it with was on are this you be have not as at from by or we they which will",
-    "de": "der die das und ist nicht ich sie wir ein eine zu den mit von für auf auch sich dem des wird bitte sind ihr",
-    "fr": "le la les et est des une un du dans pour que qui pas vous nous je avec sur ce cette sont être mais au aux",
-    "es": "el la los las y es de que en un una por con para no se su del como pero más está al lo son muy hola usted",
-    "it": "il la di che è e un una per non sono con del della dei delle gli nel si ho anche come ma alla questo più",
-    "pt": "o a os as e é de que em um uma para com não por se do da dos das no na mais como mas foi ao você são está",
-    "nl": "de het een en van is dat niet ik op te met voor zijn je aan er maar ook als bij naar wij deze heeft wordt",
-    "sv": "och att det som en är på för av med den inte jag till har ett om vi kan från var",
-    "da": "og at det som en er på for af med den ikke jeg til har et om vi kan fra var hvad",
-    "no": "og at det som en er på for av med den ikke jeg til har et om vi kan fra var hva",
-    "pl": "i w na nie się z że do jest to jak o po co ale dla przez są od czy przy",
-    "cs": "a se v na že je s z do o to jako pro ale po jsem jsou by při také",
-    "ro": "și în nu la de un o cu pe că este sunt din pentru mai care dar am",
-    "tr": "ve bir bu için ile da de çok ne gibi daha ama olarak değil var kadar sonra",
-    "fi": "ja on ei se että oli hän mutta ole kun joka tai niin myös sen olen kanssa",
-    "hu": "a az és hogy nem is egy van meg de ezt csak már kell volt vagy mint",
-    "id": "yang dan di ini itu dengan untuk dari tidak dalam pada akan adalah saya ke ada",
-    "vi": "và của là có không cho được một những người trong với các này đã để tôi",
-}
+LATIN: Final = tuple(WORDS)
+"""Languages in Latin letters that are told apart by their common words."""
 
 
 def _weights() -> dict[str, tuple[tuple[str, float], ...]]:
     """Return the languages of each common word, each with its share of one vote."""
     codes: dict[str, list[str]] = {}
-    for code, words in _WORDS.items():
+    for code, words in WORDS.items():
         for word in words.split():
             codes.setdefault(word, []).append(code)
     return {
@@ -54,6 +38,7 @@ def _weights() -> dict[str, tuple[tuple[str, float], ...]]:
 
 
 _WEIGHTS: Final = _weights()
+
 
 _SCRIPTS: Final = {
     "ru": "\u0400-\u052f",
@@ -66,27 +51,68 @@ _SCRIPTS: Final = {
     "ja": "\u3040-\u30ff",
     "zh": "\u3400-\u4dbf\u4e00-\u9fff",
 }
+_ENDING_VOTE: Final = 0.5
+_LEAST_WORD: Final = 5
+
+
+def _endings() -> dict[str, tuple[tuple[str, float], ...]]:
+    codes: dict[str, set[str]] = {}
+    for code, endings in ENDINGS.items():
+        for ending in endings.split():
+            codes.setdefault(ending, set()).add(code)
+    return {
+        ending: tuple((code, _ENDING_VOTE / len(own)) for code in sorted(own))
+        for ending, own in codes.items()
+    }
+
+
+_ENDINGS: Final = _endings()
+_OWN: Final = {code: re.compile(f"[{letters}]") for code, letters in LETTERS.items()}
 _UKRAINIAN: Final = re.compile("[іїєґІЇЄҐ]")
 _OF_SCRIPT: Final = {code: re.compile(f"[{ranges}]") for code, ranges in _SCRIPTS.items()}
 _LATIN: Final = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 _NON_LATIN: Final = re.compile(r"[^\W\d_A-Za-z\u00aa\u00ba\u00c0-\u024f\u1e00-\u1eff]")
 
+_LETTER_VOTE: Final = 0.5
+_MOST_LETTERS: Final = 6
+
 _DISTINCT: Final = 4
 """Different common words of a language that a text must contain to count as that language."""
+_DISTINCT_IF_FAR: Final = 2
+"""The same where the next language has less than half of its votes."""
 _SHARE: Final = 0.2
-"""The share of words that must be common words of the language: prose has twice as many, code hardly any."""
-_MARGIN: Final = 1.5
+"""Votes for each word in small letters: prose has twice as many, code hardly any."""
+_LEAST_VOTES: Final = 3.0
+_CERTAIN: Final = 4.0
+"""Votes at which one common word is enough where the next language is far."""
+_MARGIN: Final = 1.25
+_FAR: Final = 2.0
+_LEANING: Final = 1.5
+_LEANING_MARGIN: Final = 1.5
+_SIBLINGS: Final = {"da", "no", "sv"}
+"""Languages that share most of their common words: the one ahead is taken, however close."""
 
 
 def language_of(text: str) -> str | None:
     """Return the code of the language of ``text``, or None if it is short, mixed, or not prose."""
+    code, sure = _language(text)
+    return code if sure else None
+
+
+def leaning_of(text: str) -> str | None:
+    """Return the language that ``text`` looks like most, even where `language_of` does not commit itself."""
+    return _language(text)[0]
+
+
+def _language(text: str) -> tuple[str | None, bool]:
+    """Return the language that a text looks like most, if any, and whether that is sure."""
     sample = text if len(text) <= 2 * _SAMPLE else text[:_SAMPLE] + " " + text[-_SAMPLE:]
     if not sample.isascii():
         scripts = Counter({code: len(letters.findall(sample)) for code, letters in _OF_SCRIPT.items()})
         other = len(_NON_LATIN.findall(sample))
         if other >= _LEAST_LETTERS and other * 4 > len(_LATIN.findall(sample)):
-            return _by_script(sample, scripts)
-    return _by_words(_LETTER.findall(sample))
+            return _by_script(sample, scripts), True
+    return _by_words(_LETTER.findall(sample), "" if sample.isascii() else sample)
 
 
 def _by_script(sample: str, scripts: Counter[str]) -> str:
@@ -99,23 +125,37 @@ def _by_script(sample: str, scripts: Counter[str]) -> str:
     return code if count else "und"
 
 
-def _by_words(words: Sequence[str]) -> str | None:
-    """Vote by common words; capitalized words may be names (Los Angeles), and single letters may be anything."""
+def _by_words(words: Sequence[str], sample: str) -> tuple[str | None, bool]:
+    """Vote by common words, by the ends of others, and by the letters of ``sample`` (empty if it is ASCII).
+
+    Capitalized words may be names (Los Angeles), and single letters may be anything.
+    """
     if sum(map(len, words)) < _LEAST_LETTERS:
-        return None
+        return None, False
     votes: dict[str, float] = {}
-    hits: dict[str, list[tuple[str, int]]] = {}
+    common: dict[str, list[tuple[str, int]]] = {}
     for word, count in Counter(words).items():
         for code, weight in _WEIGHTS.get(word, ()):
             votes[code] = votes.get(code, 0.0) + weight * count
-            hits.setdefault(code, []).append((word, count))
-    if not votes:
-        return None
-    best, *others = sorted(votes, key=lambda code: -votes[code])
-    clear = not others or votes[best] >= _MARGIN * votes[others[0]]
-    distinct = sum(len(word) > 1 for word, _ in hits[best])
-    share = sum(count for _, count in hits[best]) / len(words)
-    return best if clear and distinct >= _DISTINCT and share >= _SHARE else None
+            common.setdefault(code, []).append((word, count))
+        if len(word) >= _LEAST_WORD:
+            for code, weight in _ENDINGS.get(word[-3:], ()) or _ENDINGS.get(word[-4:], ()):
+                votes[code] = votes.get(code, 0.0) + weight * count
+    if not common:
+        return None, False
+    for code, letters in _OWN.items() if sample else ():
+        if code in votes:
+            votes[code] += _LETTER_VOTE * min(len(letters.findall(sample)), _MOST_LETTERS)
+    best, second = (*sorted(votes, key=lambda code: -votes[code])[:2], "")[:2]
+    lead = votes[best] / votes[second] if second else _FAR
+    distinct = sum(len(word) > 1 for word, _ in common.get(best, ()))
+    support = max(votes[best], sum(count for _, count in common.get(best, ())))
+    leaning = best if lead >= _LEANING_MARGIN and votes[best] >= _LEANING else None
+    if support < max(_LEAST_VOTES, _SHARE * sum(word[0].islower() for word in words)):
+        return leaning, False
+    least = (1 if votes[best] >= _CERTAIN else _DISTINCT_IF_FAR) if lead >= _FAR else _DISTINCT
+    sure = distinct >= least and (lead >= _MARGIN or {best, second} <= _SIBLINGS)
+    return (best if sure else leaning), sure
 
 
 def warnings_for(texts: Sequence[str], language: str) -> list[str]:

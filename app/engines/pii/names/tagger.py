@@ -224,6 +224,10 @@ class Tagger:
         with resources.files("app.engines.pii").joinpath("weights", "tagger.npz").open("rb") as weights:
             return cls(weights)
 
+    def kinds(self, word: str) -> str:
+        """Return the letters of `GAZETTEER_KINDS` for the lists that hold a word in small letters."""
+        return self._lexicon.gazetteer.kinds(word)
+
     def __call__(self, text: str, threshold: float = 0.5) -> list[TaggedSpan]:
         """Return the findings of at least `threshold`, sorted, without overlap.
 

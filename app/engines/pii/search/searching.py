@@ -1,14 +1,15 @@
 """Run the recognizers and the tagger over a text, before lists, overlaps and repeated names are handled."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from presidio_analyzer.predefined_recognizers import SpacyRecognizer
 
 from app.core.contracts.engines import DetectionOptions
-from app.engines.pii.ground.labels import NAME_LABELS, RULES, extend, thresholds
+from app.engines.pii.ground.labels import NAME_LABELS, PERSON, RULES, extend, thresholds
+from app.engines.pii.names.doubts import believed, is_doubted
 from app.engines.pii.names.nlp import EmbeddedArtifacts, EmbeddedNlpEngine, NameTagger
 from app.engines.pii.names.plausible import plausible_parts
 from app.engines.pii.names.taggers import Taggers
@@ -112,7 +113,9 @@ class Search:
             if chosen.least:
                 yield from self._patterns(part, low, least, chosen)
             if names:
-                yield from self._names(part, low, least, min(names), self._taggers.tagger(options.names))
+                tagger = self._taggers.tagger(options.names)
+                spotted = self._names(part, low, least, min(names), tagger)
+                yield from spotted if options.strict else self._believed(text, spotted, options.language)
 
     def considered(self, text: str, options: DetectionOptions) -> Iterator[Finding]:
         """Yield every match in ``text``, whatever its type and score; takes longer than `findings`.
@@ -184,6 +187,20 @@ class Search:
                         "EmbeddedNameRecognizer",
                         base=float(name.score),
                     )
+
+    def _believed(self, text: str, findings: Iterable[Finding], language: str) -> Iterator[Finding]:
+        """Yield findings, of people in a language that the tagger was not trained for only what else bears out."""
+        kinds = getattr(self._taggers.tagger("fast"), "kinds", None)
+        code: str | None = None
+        for finding in findings:
+            if finding.label != PERSON or kinds is None:
+                yield finding
+                continue
+            code = is_doubted(text, language) if code is None else code
+            if not code:
+                yield finding
+            elif place := believed(text, finding.start, finding.end, finding.score, code, kinds):
+                yield finding._replace(start=place[0], end=place[1])
 
     def _choice(self, options: DetectionOptions) -> tuple[dict[str, float], WantedRecognizers]:
         """Return the minimum score of each requested type, and of each recognizer that finds one of them."""

@@ -40,6 +40,27 @@ def test_prose_shows_its_language(code: str) -> None:
     assert language_of(PROSE[code]) == code
 
 
+SHORT = {
+    "cs": "Zítra nemůžu přijít, protože jsou děti nemocné. Můžeme to přesunout na pondělí?",
+    "tr": "Çocuklar hasta olduğu için yarın gelemiyorum. Toplantıyı pazartesi gününe alabilir miyiz?",
+    "vi": "Ngày mai em không đến được vì con bị ốm. Mình dời cuộc họp sang thứ hai được không?",
+    "id": "Besok saya tidak bisa datang karena anak saya sakit. Bolehkah rapatnya dipindah ke hari Senin?",
+    "fi": "En pääse huomenna, koska lapset ovat kipeinä. Voimmeko siirtää kokouksen maanantaille?",
+    "hu": "Holnap nem tudok jönni, mert betegek a gyerekek. Áttehetnénk a megbeszélést hétfőre?",
+    "da": "Jeg kan ikke komme i morgen, fordi børnene er syge. Kan vi flytte mødet til mandag?",
+    "no": "Jeg kan ikke komme i morgen, fordi barna er syke. Kan dere flytte møtet til mandag?",
+    "sv": "Jag kan inte komma i morgon eftersom barnen är sjuka. Kan vi flytta mötet till måndag?",
+    "ro": "Mâine nu pot să vin, pentru că sunt bolnavi copiii. Putem muta ședința pe luni?",
+    "pl": "Jutro nie mogę przyjść, bo dzieci są chore. Czy możemy przesunąć spotkanie na poniedziałek?",
+    "nl": "Morgen kan ik niet komen, want de kinderen zijn ziek. Kunnen we het overleg naar maandag verzetten?",
+}
+
+
+@pytest.mark.parametrize("code", SHORT)
+def test_a_short_mail_shows_its_language(code: str) -> None:
+    assert language_of(SHORT[code]) == code
+
+
 @pytest.mark.parametrize("text", SILENT)
 def test_what_is_no_prose_or_too_short_shows_none(text: str) -> None:
     assert language_of(text) is None
@@ -53,8 +74,8 @@ def test_a_language_that_the_tagger_knows_gives_no_warning(code: str) -> None:
 
 
 def test_languages_that_the_tagger_does_not_know_well_enough_are_told() -> None:
-    (told,) = warnings_for([PROSE["en"], PROSE["th"], PROSE["nl"]], "auto")
-    assert "'nl', 'th'" in told
+    (told,) = warnings_for([PROSE["en"], PROSE["th"], PROSE["pl"]], "auto")
+    assert "'pl', 'th'" in told
 
 
 def test_a_given_language_is_believed() -> None:
