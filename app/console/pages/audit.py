@@ -2,10 +2,10 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -23,6 +23,21 @@ from app.services.audit.log_access import AuditLogService
 
 PAGE: Final = 50
 DAYS: Final = 30
+SPANS: Final = (7, 30, 92)
+"""How many days the chart can show; the last is the most."""
+VIEWS: Final = {
+    "Originals given back": "middleware=pii_restoration",
+    "Originals revealed": "action=vault.reveal",
+    "Refused": "outcome=refused",
+    "Conversations erased": "action=vault.erase_scope",
+    "Policies changed": "action=policy.put",
+    "Tools approved": "action=servers.approve",
+    "Keys made": "action=key.create",
+}
+"""Questions that auditors ask first, and the filters that answer them."""
+_MOST_ACTIONS: Final = 12
+_FEW_DAYS: Final = 2
+_EARLIEST: Final = date(2000, 1, 1)
 _OUTCOMES: Final = ("ok", "sent", "refused", "failed")
 _FILES: Final = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
 
@@ -42,6 +57,15 @@ class Filters:
     def address(self, **more: str | None) -> str:
         """Return the query of an address with these filters and ``more``."""
         return urlencode({name: value for name, value in {**self.values, **more}.items() if value})
+
+
+class AuditNumbers(NamedTuple):
+    """What is counted: a chart, the most frequent actions with their numbers and addresses, all actions, and spans."""
+
+    chart: StackedBars
+    frequent: Sequence[tuple[str, int, str]]
+    actions: Sequence[str]
+    spans: Sequence[tuple[str, str]]
 
 
 async def filters_of(
@@ -83,7 +107,7 @@ async def show_audit(
 ) -> Response:
     """Show a page of events, newest first, and how many there were on each of the last days."""
     visit.caller.require(Role.AUDITOR)
-    chart, actions = await _counts(visit)
+    numbers = await _counts(visit, filters)
     page = await visit.services.audit.query(
         visit.caller, filters.query, visit.info, limit=PAGE, cursor=cursor
     )
@@ -94,10 +118,9 @@ async def show_audit(
             "since": page.since,
             "filters": filters.values,
             "is_filtered": any(filters.values.values()),
-            "actions": actions,
+            "numbers": numbers,
             "outcomes": _OUTCOMES,
-            "chart": chart,
-            "days": DAYS,
+            "views": VIEWS,
             "next": f"?{filters.address(cursor=page.next)}" if page.next else None,
             "first": f"?{filters.address()}" if cursor else None,
             "exports": {form: f"/console/audit/export?{filters.address(format=form)}" for form in _FILES},
@@ -134,21 +157,46 @@ async def send_proof(visit: VisitDep, event_id: UUID) -> Response:
     return StreamingResponse(lines, media_type="application/x-ndjson", headers=headers)
 
 
-async def _counts(visit: Visit) -> tuple[StackedBars, list[str]]:
-    """Return the events of the last days as a chart, and which actions there were."""
-    first = datetime.now(UTC).date() - timedelta(days=DAYS - 1)
+async def _counts(visit: Visit, filters: Filters) -> AuditNumbers:
+    """Return the events of the days that are looked at: those of the filters that are counted, and all actions."""
+    first, last = _days(filters.values["from"], filters.values["to"])
     sums = await AuditCounts(visit.services.audit).counts(
-        visit.caller, ["day", "action", "outcome"], visit.info, since=first
+        visit.caller, ["day", "action", "outcome"], visit.info, since=first, until=last + timedelta(days=1)
     )
     by_day: dict[str, Counter[str]] = {}
+    actions = Counter[str]()
     for row in sums.items:
-        day, _, outcome = row.values
-        by_day.setdefault(day, Counter())[outcome] += row.events
-    days = [(first + timedelta(days=number)).isoformat() for number in range(DAYS)]
-    chart = StackedBars.of(
-        _OUTCOMES, [(day, by_day.get(day, Counter()), f"/console/audit?from={day}&to={day}") for day in days]
-    )
-    return chart, sorted({row.values[1] for row in sums.items})
+        day, action, outcome = row.values
+        if filters.values["outcome"] in ("", outcome):
+            actions[action] += row.events
+            if filters.values["action"] in ("", action):
+                by_day.setdefault(day, Counter())[outcome] += row.events
+    days = [(first + timedelta(days=number)).isoformat() for number in range((last - first).days + 1)]
+    rows = [(day, by_day.get(day, Counter()), _address(filters, day, day)) for day in days]
+    spans = [
+        (f"{span} days", _address(filters, (last - timedelta(days=span - 1)).isoformat(), last.isoformat()))
+        for span in SPANS
+    ]
+    listed = [
+        (action, number, f"/console/audit?{filters.address(action=action)}")
+        for action, number in actions.most_common(_MOST_ACTIONS)
+    ]
+    return AuditNumbers(StackedBars.of(_OUTCOMES, rows), listed, sorted(actions), spans)
+
+
+def _days(first: str, last: str) -> tuple[date, date]:
+    """Return the first and the last day of the chart: those that are asked for, or around a day the days near it."""
+    today = datetime.now(UTC).date()
+    end = max(min(date.fromisoformat(last), today), _EARLIEST) if last else today
+    begin = date.fromisoformat(first) if first else end - timedelta(days=DAYS - 1)
+    if end - begin < timedelta(days=_FEW_DAYS):
+        end = min(today, max(end, begin) + timedelta(days=DAYS // 2))
+        begin = end - timedelta(days=DAYS - 1)
+    return max(begin, end - timedelta(days=SPANS[-1] - 1)), end
+
+
+def _address(filters: Filters, first: str, last: str) -> str:
+    return f"/console/audit?{filters.address(**{'from': first, 'to': last})}"
 
 
 async def _proof(visit: Visit, event_id: UUID) -> dict[str, Any] | None:
