@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.benchmarks.judge import contradictions, injections, moderations, names, scores, secrets
+from tests.benchmarks.judge import contradictions, injections, moderations, names, rankings, scores, secrets
 from tests.benchmarks.judge.curves import Picture
 from tests.benchmarks.speed.page import updated
 
@@ -23,6 +23,7 @@ TABLES: dict[str, Callable[[bool], Iterator[str | Picture]]] = {
     "names": names.tables,
     "injection": injections.tables,
     "moderation": moderations.tables,
+    "ranking": rankings.tables,
 }
 
 

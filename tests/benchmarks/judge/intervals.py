@@ -22,6 +22,19 @@ def of(size: int, figure: Callable[[np.ndarray], float]) -> str:
     return f"{written(figure(np.arange(size)))} ({written(low)}-{written(high)})"
 
 
+def of_sets(by_set: Sequence[Sequence[float]]) -> str:
+    """Return the mean of the sets' means and its 95 % interval; each set is drawn again by itself."""
+    draw = np.random.default_rng(15)
+    sets = [np.asarray(values, dtype=float) for values in by_set]
+    drawn = [
+        np.mean([values[draw.integers(0, len(values), len(values))].mean() for values in sets])
+        for _ in range(ROUNDS)
+    ]
+    low, high = np.percentile(drawn, _PARTS)
+    mean = float(np.mean([values.mean() for values in sets]))
+    return f"{written(mean)} ({written(low)}-{written(high)})"
+
+
 def rate(counts: Sequence[int], sizes: Sequence[int], unit: int) -> str:
     """Return how many there are in ``unit`` of size, with its 95 % interval over the texts."""
     found, length = np.asarray(counts), np.asarray(sizes)

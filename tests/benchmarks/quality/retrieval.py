@@ -7,9 +7,10 @@ import math
 import os
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.core.access import Caller, Role
 from app.core.catalog.collections import CollectionDefinition, DocumentDetails
@@ -47,36 +48,25 @@ def tables(sizes: Sizes, folder: Path) -> Iterator[str]:
         yield asyncio.run(scifact(Path(given), folder, 30 if sizes is SMOKE else None))
 
 
+class Answer(NamedTuple):
+    """What was found for one claim, what is relevant, and how long it took."""
+
+    documents: Sequence[str]
+    relevant: frozenset[str]
+    milliseconds: float
+
+
 async def scifact(data: Path, folder: Path, limit: int | None, embedder: Embedder | None = None) -> str:
     """Return the table; the documents go in as users' documents do."""
-    corpus = _lines(data / "scifact_corpus.jsonl")[:limit]
-    here = {one["_id"] for one in corpus}
-    questions = [one for one in _lines(data / "scifact_queries.jsonl") if here & set(one["relevant"])]
-    async with _filled(folder, corpus, embedder or Encoder(remembered=1)) as (database, encoder):
-        words, both = RetrievalService(database), RetrievalService(database, encoder)
-        names = await _names(database)
-        rivals: dict[str, Found] = {
-            "rank-bm25": _rank_bm25(corpus),
-            "FTS5 alone": _fts5(database, names),
-            "words alone (no encoder)": _service(words, names),
-            "the encoder alone": _meaning(both, names, database),
-            "document_retrieval": _service(both, names),
-        }
-        if importlib.util.find_spec("bm25s") is not None:
-            rivals["bm25s"] = _bm25s(corpus)
-        rows = []
-        for name, found in rivals.items():
-            scores, took = [], []
-            for one in questions:
-                started = time.perf_counter()
-                answer = await found(one["query"])
-                took.append((time.perf_counter() - started) * 1e3)
-                scores.append(ndcg(answer, set(one["relevant"])))
-            rows.append(
-                (name, f"{sum(scores) / len(scores):.3f}", percentile(took, 0.5), percentile(took, 0.95))
-            )
+    documents, answers_by_rival = await answers(data, folder, limit, embedder)
+    rows = []
+    for name, given in answers_by_rival.items():
+        scores = [ndcg(answer.documents, answer.relevant) for answer in given]
+        took = [answer.milliseconds for answer in given]
+        rows.append((name, f"{sum(scores) / len(scores):.3f}", percentile(took, 0.5), percentile(took, 0.95)))
+    claims = len(next(iter(answers_by_rival.values())))
     return table(
-        f"Document retrieval on SciFact: {len(corpus):,} abstracts, {len(questions)} claims",
+        f"Document retrieval on SciFact: {documents:,} abstracts, {claims} claims",
         ("ranked by", "nDCG@10", "p50 ms", "p95 ms"),
         rows,
         "A test set: nothing was chosen on it but between fusions without constants. Times are those of one question "
@@ -84,7 +74,38 @@ async def scifact(data: Path, folder: Path, limit: int | None, embedder: Embedde
     )
 
 
-def ndcg(answer: Sequence[str], relevant: set[str]) -> float:
+async def answers(
+    data: Path, folder: Path, limit: int | None, embedder: Embedder | None = None
+) -> tuple[int, dict[str, list[Answer]]]:
+    """Return the number of documents, and by rival what it finds for each claim."""
+    corpus = _lines(data / "scifact_corpus.jsonl")[:limit]
+    here = {one["_id"] for one in corpus}
+    questions = [one for one in _lines(data / "scifact_queries.jsonl") if here & set(one["relevant"])]
+    async with _filled(folder, corpus, embedder or Encoder(remembered=1)) as (database, encoder):
+        words, both = RetrievalService(database), RetrievalService(database, encoder)
+        names = await _names(database)
+        rivals: dict[str, Found] = {
+            "FTS5 alone": _fts5(database, names),
+            "words alone (no encoder)": _service(words, names),
+            "the encoder alone": _meaning(both, names, database),
+            "document_retrieval": _service(both, names),
+        }
+        if importlib.util.find_spec("rank_bm25") is not None:
+            rivals["rank-bm25"] = _rank_bm25(corpus)
+        if importlib.util.find_spec("bm25s") is not None:
+            rivals["bm25s"] = _bm25s(corpus)
+        answers_by_rival: dict[str, list[Answer]] = {}
+        for name, find in rivals.items():
+            answers_by_rival[name] = []
+            for one in questions:
+                started = time.perf_counter()
+                documents = await find(one["query"])
+                took = (time.perf_counter() - started) * 1e3
+                answers_by_rival[name].append(Answer(documents, frozenset(one["relevant"]), took))
+    return len(corpus), answers_by_rival
+
+
+def ndcg(answer: Sequence[str], relevant: AbstractSet[str]) -> float:
     """Return nDCG@10 for documents that are relevant or not."""
     gain = sum(1 / math.log2(place + 2) for place, one in enumerate(answer[:TOP]) if one in relevant)
     return gain / sum(1 / math.log2(place + 2) for place in range(min(TOP, len(relevant))))

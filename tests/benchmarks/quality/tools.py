@@ -55,7 +55,7 @@ async def _recall(sets: Sequence[ToolSet], limit: int | None) -> str:
     for one in sets:
         asked = one.reporting[:limit]
         steps = [each for each in asked if len(each.gold) > 1]
-        for name, order in await _rivals(one, encoder):
+        for name, order in await orders(one.tools, encoder):
             rows.append(
                 (one.name, len(one.tools), name, *await _figures(order, asked), *await _figures(order, steps))
             )
@@ -68,12 +68,13 @@ async def _recall(sets: Sequence[ToolSet], limit: int | None) -> str:
     )
 
 
-async def _rivals(one: ToolSet, encoder: Embedder) -> list[tuple[str, Order]]:
+async def orders(tools: tuple[ToolCandidate, ...], encoder: Embedder) -> list[tuple[str, Order]]:
+    """Return the tool filter and its rivals, each by its name."""
     found: list[tuple[str, Order]] = []
-    usual = _usual(one.tools)
+    usual = _usual(tools)
     if usual is not None:
         found.append(("rank-bm25", usual))
-    rows = (await encoder.embed([embedded_text(tool) for tool in one.tools])).vectors
+    rows = (await encoder.embed([embedded_text(tool) for tool in tools])).vectors
     matrix = np.frombuffer(b"".join(rows), dtype="<f4").reshape(len(rows), -1)
 
     async def by_meaning(text: str) -> Sequence[int]:
@@ -85,7 +86,7 @@ async def _rivals(one: ToolSet, encoder: Embedder) -> list[tuple[str, Order]]:
         ("words alone (no encoder)", EmbeddedToolRanker()),
         ("tool_filter", EmbeddedToolRanker(encoder, patience_s=_PATIENCE_S)),
     ):
-        found.append((name, _ours(ranker, one.tools)))
+        found.append((name, _ours(ranker, tools)))
     return found
 
 

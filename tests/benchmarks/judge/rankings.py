@@ -1,0 +1,114 @@
+"""Ranking: tools that a query needs among the best ten, and abstracts that a claim needs, beside rivals."""
+
+import asyncio
+import gzip
+import json
+import os
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from app.core.contracts.engines import ToolCandidate
+from app.engines.encoder import Encoder
+from app.engines.ranking.training.sets import Asked, tool_sets
+from tests.benchmarks.judge.intervals import of, of_sets
+from tests.benchmarks.judge.secrets import OPEN_DATA
+from tests.benchmarks.quality import retrieval, tools
+from tests.benchmarks.speed.report import table
+
+_OPEN: Final = ("nestful", "bfcl_multi_turn")
+"""Sets of which nothing was chosen, with more than a hundred tools."""
+_MOST: Final = 300
+_BEST: Final = 10
+
+
+class _Listed(NamedTuple):
+    """A list of tools and what was asked of it."""
+
+    name: str
+    tools: tuple[ToolCandidate, ...]
+    asked: Sequence[Asked]
+
+
+def tables(smoke: bool = False) -> Iterator[str]:
+    """Yield the tables, where environment variables name folders of open sets."""
+    if os.environ.get(tools.FOLDER):
+        yield asyncio.run(_tools(20 if smoke else _MOST))
+    folder = os.environ.get(retrieval.FOLDER)
+    if folder:
+        yield _retrieval(Path(folder), 30 if smoke else None)
+
+
+async def _tools(most: int) -> str:
+    encoder = Encoder(remembered=32_768)
+    rows: list[tuple[Any, ...]] = []
+    recalls: dict[str, list[list[float]]] = defaultdict(list)
+    for listed in _lists():
+        asked = listed.asked[:: max(1, len(listed.asked) // most)]
+        for name, order in await tools.orders(listed.tools, encoder):
+            hits = [len(each.gold & set((await order(each.text))[:_BEST])) / len(each.gold) for each in asked]
+            recalls[name].append(hits)
+            rows.append((listed.name, len(listed.tools), name, len(asked), _mean(hits)))
+    for name, by_set in recalls.items():
+        rows.append(("mean of the sets", "", name, sum(map(len, by_set)), of_sets(by_set)))
+    return table(
+        "Tool filter: needed tools among the best ten",
+        ("set", "tools", "ranked by", "queries", "R@10"),
+        rows,
+        "Of BFCL, MetaTool and Seal-Tools, the half of the queries that no constant was chosen on; of the others all.",
+    )
+
+
+def _lists() -> Iterator[_Listed]:
+    for one in tool_sets(Path(os.environ[tools.FOLDER])):
+        yield _Listed(one.name, one.tools, one.reporting)
+    folder = os.environ.get(OPEN_DATA)
+    for name in _OPEN if folder else ():
+        path = Path(str(folder)) / "tools" / name
+        candidates = tuple(_candidate(row) for row in _rows(path / "tools.jsonl.gz"))
+        places = {tool.name: place for place, tool in enumerate(candidates)}
+        asked = [
+            Asked(row["query"], frozenset(places[tool] for tool in row["gold"]))
+            for row in _rows(path / "queries.jsonl.gz")
+            if row["gold"] and set(row["gold"]) <= places.keys()
+        ]
+        yield _Listed(name, candidates, asked)
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def _candidate(row: Mapping[str, Any]) -> ToolCandidate:
+    parameters = tuple(
+        f"{name} {(described or {}).get('description', '')}" for name, described in row["parameters"].items()
+    )
+    return ToolCandidate(row["name"], row["description"], parameters)
+
+
+def _mean(values: Sequence[float]) -> str:
+    scores = np.asarray(values)
+    return of(len(scores), lambda chosen: float(scores[chosen].mean()))
+
+
+def _retrieval(data: Path, limit: int | None) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        documents, answers_by_rival = asyncio.run(retrieval.answers(data, Path(folder), limit))
+    rows = []
+    for name, given in answers_by_rival.items():
+        gains = [retrieval.ndcg(answer.documents, answer.relevant) for answer in given]
+        firsts = [
+            float(bool(answer.documents) and answer.documents[0] in answer.relevant) for answer in given
+        ]
+        rows.append((name, len(given), _mean(gains), _mean(firsts)))
+    return table(
+        f"Document retrieval: SciFact, {documents:,} abstracts",
+        ("ranked by", "claims", "nDCG@10", "relevant first"),
+        rows,
+        "Nothing was chosen on it but between fusions without constants.",
+    )
