@@ -212,14 +212,21 @@ async def test_a_way_back_counts_once_and_only_from_the_authorization_server_tha
         assert key.status_code == 409
 
 
-@pytest.mark.parametrize("lacking", ["code_challenge_methods_supported", "authorization_endpoint"])
-async def test_an_authorization_server_without_pkce_is_not_gone_to(
-    tmp_path: Path, provider: AuthorizationServer, lacking: str
+async def test_an_authorization_server_without_pkce_or_without_a_page_is_not_gone_to(
+    tmp_path: Path, provider: AuthorizationServer
 ) -> None:
     async with company(tmp_path, provider) as made:
-        made.own.metadata = {lacking: None}
-        answer = await made.ask("POST", "", made.ada, {"server": "alpha"})
-        assert answer.status_code in {502, 503}, answer.text
+        for changed in (
+            {"code_challenge_methods_supported": None},
+            {"code_challenge_methods_supported": ["plain"]},
+            {"authorization_endpoint": None},
+            {"authorization_endpoint": "javascript:alert(1)"},
+            {"issuer": "https://attacker.example"},
+        ):
+            made.own.metadata = changed
+            answer = await made.ask("POST", "", made.ada, {"server": "alpha"})
+            assert answer.status_code == 502, answer.text
+            assert "javascript" not in answer.text and "attacker" not in answer.text
 
 
 async def test_refresh_tokens_are_rotated_and_a_grant_that_ended_is_asked_for_again(

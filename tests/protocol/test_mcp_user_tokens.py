@@ -191,7 +191,9 @@ async def test_a_refused_token_of_a_user_is_renewed_once(
             provider.tokens = {
                 token: given for token, given in provider.tokens.items() if given.subject != "ada"
             }
-            error = (await echo(url, "2026-07-28", ada, "third")).error
+            reply = await echo(url, "2026-07-28", ada, "third")
+        error = reply.error
+        assert "www-authenticate" not in reply.headers  # no other token for this service would help
         assert (error["data"]["code"], error["data"]["error"]) == ("forbidden", "invalid_grant")
         assert guarded.calls() == [("ada", "echo first"), ("ada", "echo second")]
 

@@ -71,7 +71,8 @@ class GrantStarts:
             metadata.get("authorization_endpoint"),
             metadata.get("code_challenge_methods_supported"),
         )
-        if not isinstance(endpoint, str) or urlsplit(endpoint).scheme not in {"http", "https"}:
+        schemes = {"https", urlsplit(auth.issuer).scheme}  # plain http is for an issuer on this machine
+        if not isinstance(endpoint, str) or urlsplit(endpoint).scheme not in schemes:
             raise GrantFailedError("its metadata has no authorization_endpoint")
         if not isinstance(methods, list) or "S256" not in methods:
             raise GrantFailedError("it does not say that it checks PKCE with S256")

@@ -11,7 +11,7 @@ from app.core.audit import OUTCOME_OK
 from app.core.background import BackgroundTasks
 from app.core.catalog.server_auth import ServerAuth
 from app.core.catalog.servers import MCPServerSettings
-from app.core.errors import ConflictError, NotFoundError, UpstreamUnavailableError
+from app.core.errors import ConflictError, ForbiddenError, NotFoundError, UpstreamUnavailableError
 from app.core.events import Changed
 from app.core.grants import ClientIdentity, GrantedToken, GrantFailedError
 from app.core.request import RequestInfo
@@ -279,11 +279,13 @@ class UserGrants:
         await self.audit.record(self.audit.new_event(caller, action, OUTCOME_OK, request, details=details))
 
 
-@dataclass(frozen=True, slots=True)
-class GrantMissingError(Exception):
+class GrantMissingError(ForbiddenError):
     """The caller has granted nothing for a server, or no longer."""
 
-    server: str
+    def __init__(self, server: str) -> None:
+        super().__init__(
+            f"You have granted nothing for server {server!r}, or no longer.", details={"server": server}
+        )
 
 
 @dataclass(frozen=True, slots=True)
