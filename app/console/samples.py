@@ -36,6 +36,12 @@ def sample_items(text: str) -> list[Any]:
     return [{"type": "text", "text": text}]
 
 
+def sample_body(text: str) -> dict[str, Any] | None:
+    """Return a pasted body of a request to a model, None where it is something else."""
+    parsed = _parsed(text)
+    return parsed if isinstance(parsed, dict) else None
+
+
 def shown_items(items: Sequence[Any]) -> str:
     """Return items as people read them: a text alone as it is, anything else as JSON."""
     texts = [_plain(item) for item in items]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from httpx2 import Response
 
-from app.core.access import Role
+from app.core.access import Caller, Role
 from app.services.access.access import HOST
 from app.services.access.traffic import Traffic
 from app.services.catalog.catalogs import CatalogService
@@ -153,6 +153,35 @@ async def test_only_operators_see_servers(console: Console, url: str) -> None:
         await browser.open("/console/")
         for act in ("test", "approve", "pause", "resume"):
             assert (await browser.send(f"{PAGE}/{act}")).status_code == 403, act
+
+
+async def test_a_server_is_trusted_only_where_that_is_meant_and_keeps_its_approvals_and_secrets(
+    console: Console, url: str
+) -> None:
+    await added(console, url)
+    async with console.browsing(Role.OPERATOR) as browser:
+        page = await listed_now(browser)
+        await approved(browser, picks(page)["echo"])
+        await browser.open(PAGE)
+        for form in ({"definitions": "trusted"}, {"definitions": "nose", "sure": "on"}, {}):
+            assert (await browser.send(f"{PAGE}/trust", form)).status_code == 422, form
+        assert "trusted: its changes" not in text_of(await browser.open(PAGE))
+        trusted = await browser.send(f"{PAGE}/trust", {"definitions": "trusted", "sure": "on"})
+        assert (trusted.status_code, trusted.headers["location"]) == (303, PAGE)
+        shown = text_of(await browser.open(PAGE))
+        assert "trusted: its changes" in shown
+        assert "pending" not in shown.split("What it offers")[0]
+        back = await browser.send(f"{PAGE}/trust", {"definitions": "pinned"})
+        assert back.status_code == 303
+        assert "trusted: its changes" not in text_of(await browser.open(PAGE))
+    kept = await console.rest.call("GET", "/api/v1/servers/alpha", roles=[Role.OPERATOR])
+    assert kept.json()["settings"]["headers"] == {"X-Key": None}
+    operator = Caller(console.rest.tenant, "0123abcd", frozenset({Role.OPERATOR}))
+    detail = await console.rest.app.state.route_services.servers.get(operator, "alpha")
+    assert "c4nary-Sesame" in str(detail.record.entry.settings.model_dump(mode="json")["headers"])
+    async with console.browsing(Role.AUDITOR) as browser:
+        await browser.open("/console/")
+        assert (await browser.send(f"{PAGE}/trust", {"definitions": "pinned"})).status_code == 403
 
 
 async def served(console: Console, url: str) -> None:

@@ -139,7 +139,7 @@ async def test_a_text_is_tried_with_the_keyboard_and_found_in_the_record(service
     async with browsing(service) as tab:
         await tab.sign_in(service.key)
         await tab.open("/console/playground")
-        await tab.page.get_by_label("Text").fill(f"Jane Smith {HOSTILE}")
+        await tab.page.get_by_label("Text, conversation").fill(f"Jane Smith {HOSTILE}")
         await tab.page.get_by_role("button", name="Try it").press("Enter")
         await tab.page.wait_for_selector("mark")
         assert await tab.page.locator("main img, mark script").count() == 0

@@ -1,26 +1,31 @@
 """Try it: a text with what was found in it and why, what the model gets, and what the user gets back."""
 
-import json
 from collections.abc import Mapping, Sequence
 from itertools import count
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 from zlib import crc32
 
+from fastapi import Query
 from starlette.responses import Response
 
+from app.console.copies import gateway_calls, middleware_calls
+from app.console.samples import (
+    MOST_CHARACTERS,
+    SAMPLE,
+    sample_body,
+    sample_items,
+    sample_text,
+    shown_items,
+)
 from app.console.visits import FORM, FormDep, Visit, VisitDep, new_pages
 from app.core.access import Role
 from app.core.contracts.engines import Candidate, Span
 from app.core.errors import InvalidArgumentsError
 from app.edge.limits import needs, takes
+from app.services.invoke.pipelines import PipelineVersion
 
-MOST_CHARACTERS: Final = 20_000
 _HUES: Final = 8
 _MOST_ROWS: Final = 200
-_SAMPLE: Final = (
-    "Hello, I am Jane Smith. Please call me on +44 20 7946 0958 or write to jane.smith@example.com. "
-    "My card 4111 1111 1111 1111 was charged twice, and my SSN is 123-45-6789."
-)
 _SENSITIVITIES: Final = ("standard", "strict")
 _NAMES: Final = ("fast", "accurate")
 
@@ -38,23 +43,26 @@ class ShownPiece(NamedTuple):
 
 
 @router.get("/console/playground")
-async def show_playground(visit: VisitDep) -> Response:
+async def show_playground(visit: VisitDep, pipeline: Annotated[str, Query(max_length=64)] = "") -> Response:
     """Show the form, with a sample in it."""
     visit.caller.require(Role.INVOKER)
-    return _page(visit, {"text": _SAMPLE, "sensitivity": "standard", "names": "fast", "scope": ""}, None)
+    asked = {"text": SAMPLE, "sensitivity": "standard", "names": "fast", "scope": "", "pipeline": pipeline}
+    return await _page(visit, asked, None)
 
 
 @router.post("/console/playground")
 @takes(FORM)
 @needs(Role.INVOKER, action="pii.explain")
 async def try_text(visit: VisitDep, form: FormDep) -> Response:
-    """Show what is found in the text of the form; with a scope, redact it for real and keep the values there."""
+    """Show what is found in what the form has, or what a pipeline does to it; with a scope, redact it for real."""
     asked = _asked(form)
+    if asked["pipeline"]:
+        return await _page(visit, asked, None, await _stepped(visit, asked))
     arguments = {"aggressiveness": asked["sensitivity"], "names": asked["names"]}
     explanation = await visit.services.explaining.explain(visit.caller, asked["text"], arguments, visit.info)
     pieces = _pieces(asked["text"], explanation.spans)
     real = await _redacted(visit, asked, arguments) if asked["scope"] else None
-    return _page(
+    return await _page(
         visit,
         asked,
         {
@@ -75,9 +83,7 @@ async def try_text(visit: VisitDep, form: FormDep) -> Response:
 
 def _asked(form: Mapping[str, str]) -> dict[str, str]:
     """Return what a form asks for, with the ends of lines as the text has them elsewhere."""
-    text = form.get("text", "").replace("\r\n", "\n")
-    if not text.strip() or len(text) > MOST_CHARACTERS:
-        raise InvalidArgumentsError(f"Give a text of 1 to {MOST_CHARACTERS} characters.")
+    text = sample_text(form.get("text", ""))
     if form.get("sensitivity") not in _SENSITIVITIES or form.get("names") not in _NAMES:
         raise InvalidArgumentsError("The form has a choice that there is not.")
     return {
@@ -85,7 +91,35 @@ def _asked(form: Mapping[str, str]) -> dict[str, str]:
         "sensitivity": form["sensitivity"],
         "names": form["names"],
         "scope": form.get("scope", "").strip(),
+        "pipeline": form.get("pipeline", "").strip(),
     }
+
+
+async def _stepped(visit: Visit, asked: Mapping[str, str]) -> dict[str, Any]:
+    """Return what each step of a pipeline makes of the text; nothing is stored but the event."""
+    items = sample_items(asked["text"])
+    answer = await visit.services.invoke.dry_run(visit.caller, asked["pipeline"], {}, items, visit.info)
+    steps = [
+        {
+            "name": step["name"],
+            "outcome": step["outcome"],
+            "error": step.get("error"),
+            "ms": step["durationMs"],
+            "findings": step.get("metadata", {}).get("counts", {}),
+            "changes": [
+                (shown_items(_listed(change["before"])), shown_items(_listed(change["after"])))
+                for change in step.get("changes", ())
+            ],
+            "added": shown_items(step["added"]) if step.get("added") else "",
+        }
+        for step in answer.metadata["steps"]
+    ]
+    copies = middleware_calls(visit.base, items, {}, asked["pipeline"])
+    return {"steps": steps, "model": shown_items(answer.content), "copies": copies}
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 async def _redacted(
@@ -93,15 +127,13 @@ async def _redacted(
 ) -> tuple[str, str | None]:
     """Redact the text in its scope; return what the model gets, and what comes back for those who may restore."""
     invoke, scope = visit.services.invoke.invoke, asked["scope"]
-    items = [{"type": "text", "text": asked["text"]}]
+    items = sample_items(asked["text"])
     redacted = await invoke(visit.caller, "pii_redaction", {**arguments, "scope": scope}, items, visit.info)
-    text = str(redacted.content[0]["text"])
+    text = shown_items(redacted.content)
     if not visit.may(Role.RESTORER):
         return text, None
-    restored = await invoke(
-        visit.caller, "pii_restoration", {"scope": scope}, [{"type": "text", "text": text}], visit.info
-    )
-    return text, str(restored.content[0]["text"])
+    restored = await invoke(visit.caller, "pii_restoration", {"scope": scope}, redacted.content, visit.info)
+    return text, shown_items(restored.content)
 
 
 def _pieces(text: str, spans: Sequence[Span]) -> list[ShownPiece]:
@@ -137,35 +169,21 @@ def _row(text: str, candidate: Candidate) -> dict[str, Any]:
     }
 
 
-def _copies(visit: Visit, asked: Mapping[str, str], arguments: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the same call for programs; none has the key, which stays with its holder."""
-    base = visit.base
-    context = [{"type": "text", "text": asked["text"]}]
+def _copies(visit: Visit, asked: Mapping[str, str], arguments: Mapping[str, Any]) -> Sequence[Any]:
+    """Return the same call for programs; the body of a request to a model as one through the gateway."""
+    through = gateway_calls(visit.base, sample_body(asked["text"]) or {})
     chosen = {**arguments, **({"scope": asked["scope"]} if asked["scope"] else {})}
-    body = json.dumps({"arguments": chosen, "context": context}, ensure_ascii=False)
-    quoted = body.replace("'", "'\\''")
-    items, options = json.dumps(context, ensure_ascii=False), json.dumps(chosen, ensure_ascii=False)
-    curl = (
-        f"curl -s {base}/api/v1/middleware/pii_redaction/invoke \\\n"
-        '  -H "Authorization: Bearer $SLUICE_API_KEY" -H "Content-Type: application/json" \\\n'
-        f"  -d '{quoted}'"
-    )
-    python = (
-        "import os\nfrom sluice_client import Sluice\n\n"
-        f'with Sluice("{base}", os.environ["SLUICE_API_KEY"]) as sluice:\n'
-        f'    print(sluice.invoke("pii_redaction", {items}, {options}).content)'
-    )
-    typescript = (
-        f'const answer = await fetch("{base}/api/v1/middleware/pii_redaction/invoke", {{\n'
-        '  method: "POST",\n'
-        "  headers: { authorization: `Bearer ${process.env.SLUICE_API_KEY}`, "
-        '"content-type": "application/json" },\n'
-        f"  body: JSON.stringify({{ arguments: {options}, context: {items} }}),\n}});\n"
-        "console.log((await answer.json()).content);"
-    )
-    return [("curl", curl), ("Python", python), ("TypeScript", typescript)]
+    return through or middleware_calls(visit.base, sample_items(asked["text"]), chosen)
 
 
-def _page(visit: Visit, asked: Mapping[str, str], result: Mapping[str, Any] | None) -> Response:
+async def _page(
+    visit: Visit,
+    asked: Mapping[str, str],
+    result: Mapping[str, Any] | None,
+    stepped: Mapping[str, Any] | None = None,
+) -> Response:
+    offered = await visit.services.invoke.offered(visit.caller, visit.info)
+    pipelines = [name for name, entry in offered.items() if isinstance(entry, PipelineVersion)]
     choices = {"sensitivities": _SENSITIVITIES, "all_names": _NAMES, "most": MOST_CHARACTERS}
-    return visit.page("playground.html", {"asked": asked, "result": result, **choices})
+    values = {"asked": asked, "result": result, "stepped": stepped, "pipelines": pipelines}
+    return visit.page("playground.html", {**values, **choices})

@@ -16,11 +16,12 @@ from app.core.errors import InvalidArgumentsError
 from app.edge.limits import needs, takes
 from app.services.servers.approval import WantedDefinition
 from app.services.servers.pins import UNAPPROVABLE, PinName, PinState, Review
-from app.services.servers.sealing import shown
+from app.services.servers.sealing import SubmittedServer, shown
 from app.services.servers.server_records import ServerRecord, StoredPin
 
 PAGE: Final = 50
 _PICK: Final = "pick-"
+_TRUST: Final = frozenset({"pinned", "trusted"})
 
 ServerPath = Annotated[str, Path(pattern=rf"^{SERVER_NAME.pattern}$")]
 
@@ -90,6 +91,28 @@ async def resume_server(visit: VisitDep, name: ServerPath, form: FormDep) -> Res
     return see(f"/console/servers/{name}")
 
 
+@router.post("/console/servers/{name}/trust")
+@takes(FORM)
+@needs(Role.OPERATOR, action="servers.put")
+async def trust_server(visit: VisitDep, name: ServerPath, form: FormDep) -> Response:
+    """Serve what a server changes at once, or only after an approval; a wider trust must be confirmed."""
+    definitions = form.get("definitions", "")
+    if definitions not in _TRUST:
+        raise InvalidArgumentsError("The form has a choice that there is not.")
+    if definitions == "trusted" and form.get("sure") != "on":
+        raise InvalidArgumentsError("Tick that nobody has to approve what this server changes.")
+    detail = await visit.services.servers.get(visit.caller, name, visit.info)
+    entry = detail.record.entry
+    submitted = SubmittedServer(
+        {**shown(entry.settings), "definitions": definitions},
+        tool_filter=entry.tool_filter,
+        aliases=entry.aliases,
+        disclosure=entry.disclosure,
+    )
+    await visit.services.servers.put(visit.caller, name, submitted, visit.info)
+    return see(f"/console/servers/{name}")
+
+
 def described(visit: Visit, record: ServerRecord) -> Mapping[str, Any]:
     """Return a server as lists show it, with the connection of the process that answers."""
     stored, upstreams = record.stored, visit.services.servers.upstreams
@@ -103,6 +126,7 @@ def described(visit: Visit, record: ServerRecord) -> Mapping[str, Any]:
         "fault": upstreams.fault(stored.tenant, stored.name),
         "waiting": sum(review.quarantined for review in upstreams.reviews(stored.tenant, stored.name)),
         "approved": stored.pinned,
+        "editable": stored.origin != "file",
     }
 
 
