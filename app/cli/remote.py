@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli.terminal import FAILED, UNREACHABLE, USAGE, fail
+from app.cli.token_file import token_path
 
 if TYPE_CHECKING:
     from app.cli.calls import CallError, ServiceCalls
@@ -28,12 +29,18 @@ def service(url: str, key: str | None, timeout: float) -> Iterator["ServiceCalls
 
     if not url.startswith(("http://", "https://")):
         fail("The URL of the service must begin with http:// or https://: set SLUICE_URL or --url.", USAGE)
+    if key is None and token_path().exists():
+        from app.cli.sign_in import current_token
+
+        key = current_token(url)
     try:
         with ServiceCalls(url, key, timeout) as calls:
             yield calls
     except CallError as error:
         if error.code == "unauthenticated" and key is None:
-            fail("The service needs an API key: set SLUICE_API_KEY (the first start printed one).")
+            fail(
+                "The service needs a key: set SLUICE_API_KEY (the first start printed one), or `sluice auth login`."
+            )
         fail(with_id(error), FAILED)
     except NoAnswerError as error:
         if error.sent:

@@ -11,6 +11,7 @@ from app.cli import (
     access,
     apply,
     audit,
+    auth,
     concerns,
     config,
     console,
@@ -83,6 +84,7 @@ def build() -> typer.Typer:
     root.add_typer(directory.commands, name="directory")
     root.add_typer(keys.commands, name="keys")
     root.add_typer(access.commands, name="access")
+    root.add_typer(auth.commands, name="auth")
     root.add_typer(tenants.commands, name="tenants")
     root.add_typer(subjects.commands, name="subjects")
     root.add_typer(servers.commands, name="servers")

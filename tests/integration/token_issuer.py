@@ -18,6 +18,8 @@ from joserfc.jwk import ECKey, Key
 
 SECRET = "introspection: secret+of the tests"
 LOGIN = "Basic " + b64encode(f"sluice:{quote_plus(SECRET)}".encode()).decode()
+COMMAND_LINE = "sluice-cli"
+"""A public client."""
 AUDIENCE = "https://sluice.example.com/mcp"
 
 
@@ -40,6 +42,10 @@ class Issuer:
     codes: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
     """For each authorization code, which works once: the challenge that was asked with, and the answer."""
 
+    device: dict[str, Any] = field(default_factory=dict)
+    grants: list[dict[str, Any]] = field(default_factory=list)
+    """What it answers next to who asks for a token without a code."""
+
     states: dict[str, Any] = field(default_factory=dict)
     """What it says of tokens when it is asked; of all others, that they do not count."""
 
@@ -53,6 +59,7 @@ class Issuer:
             "introspection_endpoint": f"{self.url}/introspect",
             "authorization_endpoint": f"{self.url}/authorize",
             "token_endpoint": f"{self.url}/token",
+            "device_authorization_endpoint": f"{self.url}/device",
         }
 
     def claims(self, **changed: Any) -> dict[str, Any]:
@@ -96,11 +103,20 @@ def token_issuer() -> Iterator[Issuer]:
                 issuer.answer(self)
                 return
             body = parse_qs(self.rfile.read(int(self.headers["content-length"])).decode())
+            if self.path == "/device" and body["client_id"] == [COMMAND_LINE]:
+                send(self, json.dumps(issuer.device).encode())
+                return
+            if self.path == "/token" and body["grant_type"] != ["authorization_code"]:
+                issuer.asked[body["grant_type"][0]] += 1
+                answer = issuer.grants.pop(0) if issuer.grants else {"error": "invalid_grant"}
+                send(self, json.dumps(answer).encode(), status=400 if "error" in answer else 200)
+                return
             if self.path == "/token":
                 challenge, granted = issuer.codes.pop(body["code"][0], ("", {}))
                 digest = sha256(body["code_verifier"][0].encode()).digest()
                 fits = challenge == urlsafe_b64encode(digest).rstrip(b"=").decode()
-                ours = self.headers["authorization"] == LOGIN and body["grant_type"] == ["authorization_code"]
+                known = self.headers["authorization"] == LOGIN or body.get("client_id") == [COMMAND_LINE]
+                ours = known and body["grant_type"] == ["authorization_code"]
                 answer = granted if fits and ours else {"error": "invalid_grant"}
                 send(self, json.dumps(answer).encode(), status=200 if fits and ours else 400)
                 return

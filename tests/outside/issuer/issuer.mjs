@@ -56,7 +56,8 @@ const provider = new Provider(url, {
   claims: { openid: ["sub"], groups: ["groups"] },
   conformIdTokenClaims: false,
   clientDefaults: { id_token_signed_response_alg: "ES256" },
-  fetch: (url, options) => globalThis.fetch(url, options), // loopback too
+  // Without its dispatcher, which refuses loopback, where all of this is.
+  fetch: (url, { dispatcher, ...options }) => globalThis.fetch(url, options),
   cookies: { keys: [randomBytes(16).toString("hex")] },
   findAccount: (_context, id) => ({ accountId: id, claims: () => ({ sub: id, groups: groups[id] ?? [] }) }),
   extraTokenClaims: (_context, token) => ({ groups: groups[token.accountId] ?? [] }),
