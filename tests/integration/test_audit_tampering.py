@@ -58,6 +58,7 @@ async def test_what_was_done_is_named(sealed: Tampered, tamper: Callable[[Tamper
     assert await sealed.verify(part=TILE_WIDTH, anchors=[sealed.anchor]) == result
 
 
+@pytest.mark.timeout(240, func_only=True)
 @pytest.mark.parametrize("tamper", KINDS, ids=lambda tamper: tamper.__name__)
 async def test_each_of_many_is_named(tamper: Callable[[Tampered], Awaitable[str]], tmp_path: Path) -> None:
     """A hundred times on a short record, whose verification takes milliseconds; before and after nothing is found."""

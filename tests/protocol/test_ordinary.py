@@ -330,7 +330,7 @@ async def test_mcp_answers_and_records_alike_on_both_ways(doors, revision):
 async def test_a_handle_of_the_other_revision_is_no_session_on_either_way(doors):
     handle = "A" * 43
     for door in doors:
-        with contextlib.closing(sqlite3.connect(door.database)) as connection, connection:
+        with contextlib.closing(sqlite3.connect(door.database, timeout=30)) as connection, connection:
             connection.execute(
                 "INSERT INTO session (tenant, id, principal, revision, data, created, last_seen)"
                 " SELECT tenant, ?, principal, ?, '{}', created, last_seen FROM session LIMIT 1",
