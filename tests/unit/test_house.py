@@ -188,12 +188,19 @@ def test_every_module_of_the_service_opens_with_one_sentence():
     assert not without
 
 
+FINDING_OWNERS_OF_REMARKS = (
+    Path("app/engines/pii/names/structures.py"),
+    Path("tests/unit/engines/pii/names/test_structures.py"),
+)
+"""These have the marks because they look for who is named behind them."""
+
+
 def test_nothing_is_left_unfinished():
     own = Path(__file__).relative_to(ROOT)
     found = {
         f"{name}: {match[0]}"
         for name, text in PAGES.items()
-        if name != own
+        if name not in {own, *FINDING_OWNERS_OF_REMARKS}
         for match in UNFINISHED.finditer(text)
     }
     assert not found

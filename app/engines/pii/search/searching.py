@@ -12,6 +12,7 @@ from app.engines.pii.ground.labels import NAME_LABELS, PERSON, RULES, extend, th
 from app.engines.pii.names.doubts import believed, is_doubted
 from app.engines.pii.names.nlp import EmbeddedArtifacts, EmbeddedNlpEngine, NameTagger
 from app.engines.pii.names.plausible import plausible_parts
+from app.engines.pii.names.structures import structured_people
 from app.engines.pii.names.taggers import Taggers
 from app.engines.pii.recognizers.patterns import ExactPatterns
 from app.engines.pii.recognizers.registry import build_registry
@@ -27,6 +28,9 @@ CHUNK = 8_192
 
 OVERLAP = 512
 """Characters that two chunks share; longer than any name."""
+
+_STRUCTURED_SCORE = 0.6
+"""The score of a person whom the structure of the text shows."""
 
 _CONSIDERED = 0.1
 """The minimum score at which words are reported as a possible name."""
@@ -114,7 +118,9 @@ class Search:
                 yield from self._patterns(part, low, least, chosen)
             if names:
                 tagger = self._taggers.tagger(options.names)
-                spotted = self._names(part, low, least, min(names), tagger)
+                spotted = list(self._names(part, low, least, min(names), tagger))
+                if PERSON in least:
+                    spotted += self._structured(part, low, spotted)
                 yield from spotted if options.strict else self._believed(text, spotted, options.language)
 
     def considered(self, text: str, options: DetectionOptions) -> Iterator[Finding]:
@@ -187,6 +193,22 @@ class Search:
                         "EmbeddedNameRecognizer",
                         base=float(name.score),
                     )
+
+    def _structured(self, part: str, low: int, findings: Sequence[Finding]) -> Iterator[Finding]:
+        """Yield the people whom the structure of a text shows beside the ``findings`` of the tagger."""
+        if (kinds := getattr(self._taggers.tagger("fast"), "kinds", None)) is None:
+            return
+        people = [(name.start - low, name.end - low) for name in findings if name.label == PERSON]
+        for start, end in structured_people(part, people, kinds):
+            yield Finding(
+                low + start,
+                low + end,
+                PERSON,
+                _STRUCTURED_SCORE,
+                PERSON,
+                "StructuredNameRecognizer",
+                base=_STRUCTURED_SCORE,
+            )
 
     def _believed(self, text: str, findings: Iterable[Finding], language: str) -> Iterator[Finding]:
         """Yield findings, of people in a language that the tagger was not trained for only what else bears out."""
