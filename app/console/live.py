@@ -138,19 +138,22 @@ class LivePages:
 class _Topic:
     """What one reader reads for its watchers, from the mark of the first one's page on."""
 
-    __slots__ = ("_changed", "_content", "_mark", "_reader", "_task", "ended", "watchers")
+    __slots__ = ("_changed", "_content", "_is_missed", "_mark", "_reader", "_task", "ended", "watchers")
 
     def __init__(self, reader: LiveReader, mark: str, step_s: float) -> None:
         self.watchers = 0
         self.ended = False
         self._reader, self._mark = reader, mark
         self._content: str | None = None
+        self._is_missed = False
         self._changed = asyncio.Event()
         self._task = asyncio.create_task(self._read(step_s))
 
     async def news(self, mark: str, patience_s: float) -> tuple[str, str] | None:
         """Return the newest mark and content once they differ from ``mark``; None if nothing comes in time."""
         if self._content is None or self._mark == mark:
+            # A page may show what has gone by since, with nothing new for the others: it needs the content, too.
+            self._is_missed |= self._mark != mark
             changed = self._changed
             try:
                 async with asyncio.timeout(patience_s):
@@ -171,9 +174,10 @@ class _Topic:
                 await asyncio.sleep(step_s)
                 try:
                     mark = await self._reader.mark()
-                    if mark == self._mark:
+                    if mark == self._mark and not self._is_missed:
                         continue
                     self._content = await self._reader.content()
+                    self._is_missed = False
                 except ServiceError:
                     continue  # such as a database that is away: what was sent stays, and is looked at again
                 self._mark = mark

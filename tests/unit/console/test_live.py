@@ -105,6 +105,16 @@ async def test_who_comes_later_gets_what_is_newer_than_its_page_and_no_more() ->
         assert told.contents == 1
 
 
+async def test_a_page_of_what_has_gone_by_gets_what_holds_though_nothing_is_new_for_others() -> None:
+    pages, told = LivePages(QUICK), Told()
+    async with opened(pages, watch(told)) as current, opened(pages, watch(told, "b", mark="1")) as behind:
+        assert (await news(behind) or b"").startswith(b"id: 0\n")
+        assert [await anext(current), await anext(behind)] == [b":\n\n"] * 2
+        told.now = "2"
+        assert await news(current) == await news(behind)
+    assert told.contents == 2
+
+
 async def test_streams_are_bounded_for_sessions_tenants_and_the_process() -> None:
     pages, told = LivePages(QUICK), Told()
     with ExitStack() as stack:
