@@ -12,6 +12,9 @@ from tests.outside.test_console import HOSTILE, PICTURES, Watched, browsing, ser
 __all__ = ["service"]
 pytestmark = [pytest.mark.outside, pytest.mark.needs("chromium")]
 
+SIGN_OUT = """() => fetch("/console/sign-out", {
+    method: "POST", body: new URLSearchParams({form_token: document.querySelector("[name=form_token]").value})
+})"""
 ARGUMENTS = json.dumps({"pii_redaction": {"exclude": ["email"]}})
 
 
@@ -76,3 +79,20 @@ async def test_a_policy_is_changed_and_looked_at_from_all_sides(
         await page.wait_for_selector("#steps")
         await whole(tab, "pipeline-run")
     assert tab.complaints == []
+
+
+async def test_the_answer_to_a_form_is_left_without_sending_the_form_again(service: Service) -> None:
+    async with browsing(service) as tab:
+        page, sent = tab.page, list[str]()
+        await tab.sign_in(service.key)
+        await tab.open("/console/gateway")
+        await page.get_by_role("button", name="Look").click()
+        await page.wait_for_selector("text=Masking is on")
+        assert await page.locator("[data-live-off]").is_hidden()
+        await page.evaluate(SIGN_OUT)
+        page.on(
+            "request",
+            lambda request: sent.append(request.method) if request.is_navigation_request() else None,
+        )
+        await page.wait_for_url("**/console/sign-in*", timeout=40_000)
+        assert set(sent) == {"GET"}

@@ -103,7 +103,11 @@ function follow() {
       }
     }
   });
-  source.addEventListener("ended", () => { source.close(); location.reload(); });
+  source.addEventListener("ended", () => {
+    source.close();
+    // Asks for the page itself: the one that is open may be the answer to a form, which must not be sent again.
+    location.assign(document.querySelector(".side a[aria-current]").href);
+  });
   source.addEventListener("error", () => {
     live.querySelector("[data-live-off]").hidden = source.readyState !== EventSource.CLOSED;
   });
