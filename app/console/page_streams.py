@@ -1,11 +1,16 @@
 """The answer that keeps telling a page what is new."""
 
+from collections.abc import Callable
+from functools import partial
+
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from app.console.live import LiveWatch
+from app.console.live import LiveReader, LiveWatch
 from app.console.visits import Visit, failed
+from app.core.access import Role
 from app.core.errors import ServiceError
+from app.services.access.console_sessions import form_token
 
 
 class PageStream(Response):
@@ -24,3 +29,22 @@ class PageStream(Response):
                 await answer(scope, receive, send)
         except ServiceError as error:
             await failed(visit.request, error)(scope, receive, send)
+
+
+def following(
+    visit: Visit, topic: str, mark: str, roles: tuple[Role, ...], reader: Callable[[], LiveReader]
+) -> PageStream:
+    """Return what is new of a topic, while the session lives and its key has one of ``roles``.
+
+    ``mark`` is that of the page; a browser that comes again names that of the newest event instead.
+    """
+    newest = visit.request.headers.get("last-event-id", "")
+    watch = LiveWatch(
+        topic=topic,
+        tenant=visit.caller.tenant,
+        session=form_token(visit.token),
+        mark=newest if newest.isdigit() else mark,
+        allowed=partial(visit.still_may, *roles),
+        reader=reader,
+    )
+    return PageStream(visit, watch)

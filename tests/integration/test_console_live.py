@@ -1,5 +1,6 @@
-"""The overview follows what happens through its door: who may watch, what comes, and when it ends."""
+"""Overview and gateway follow what happens through their doors: who may watch, what comes, and when it ends."""
 
+import re
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from math import inf
@@ -8,6 +9,7 @@ import pytest
 
 from app.console.live import LiveLimits, LivePages
 from app.core.access import Role
+from app.core.contracts.policy import Limits
 from app.core.errors import UnauthenticatedError
 from app.core.request import RequestInfo
 from app.services.access.access import HOST
@@ -20,6 +22,7 @@ from tests.integration.sealing import seal_all
 pytestmark = pytest.mark.in_turn("database_url")
 
 LIVE = "/console/overview/live"
+GATEWAY = "/console/gateway"
 
 
 def quick() -> LivePages:
@@ -97,6 +100,39 @@ async def test_nobody_but_an_auditor_watches(console: Console) -> None:
         answer = await browser.open(LIVE)
         assert (answer.status_code, "This needs the role" in text_of(answer)) == (403, True)
         assert "data-live" not in (await browser.open("/console/")).text
+
+
+async def test_all_who_may_see_what_is_under_way_until_their_sessions_end(console: Console) -> None:
+    traffic, tenant = console.rest.services.invoke.traffic, console.rest.tenant
+    async with (
+        console.browsing(Role.OPERATOR) as operator,
+        console.browsing(Role.AUDITOR) as auditor,
+        console.browsing(Role.INVOKER, Role.ERASER) as other,
+    ):
+        with (
+            traffic.forwarded("another", "gateway chat", Limits()),
+            traffic.forwarded(tenant, "mail", Limits()),
+        ):
+            page = await operator.open(GATEWAY)
+            assert "No request or stream." in text_of(page)
+        path = re.findall(r'data-live="([^"]*)"', page.text)
+        assert path == re.findall(r'data-live="([^"]*)"', (await auditor.open(GATEWAY)).text)
+        assert (await other.open(f"{GATEWAY}/live")).status_code == 403
+        async with streaming(console, operator, *path) as first, streaming(console, auditor, *path) as second:
+            assert [await first.part(), await first.part()] == [b"retry: 5000\n\n", b":\n\n"], (
+                "nothing is new yet"
+            )
+            with traffic.forwarded(tenant, "gateway chat", Limits()):
+                part = await first.part(b"data-part") or b""
+                assert b"<dt>chat</dt><dd>1</dd>" in part
+                assert b"nonce" not in part
+                assert await second.part(b"data-part") == part
+                assert "chat 1" in text_of(await operator.open(GATEWAY)), (
+                    "the page itself says it without a script"
+                )
+                await operator.send("/console/sign-out")
+                assert await first.part(b"ended") == b"event: ended\ndata:\n\n"
+            assert b"No request or stream." in (await second.part(b"data-part") or b"")
 
 
 @pytest.mark.parametrize("is_use", [False, True])

@@ -1,11 +1,16 @@
 """The gateway: providers, where requests go, what is under way, tokens, and whether masking is on for a client."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from hashlib import blake2b
 from typing import Annotated, Any, Final
 
 from fastapi import Query
 from starlette.responses import Response
 
+from app.console.page_streams import following
+from app.console.rendering import written
 from app.console.samples import shown_items
 from app.console.visits import FORM, FormDep, Visit, VisitDep, new_pages
 from app.core.access import Role
@@ -25,12 +30,39 @@ _LISTED: Final = 100
 router = new_pages()
 
 
+@dataclass(frozen=True, slots=True)
+class UnderWayReader:
+    """Reads what a tenant has under way in this process, for all who watch its gateway."""
+
+    usage: GatewayUsage
+    tenant: str
+
+    async def mark(self) -> str:
+        """Return digits that differ where the numbers do."""
+        return _mark_of(self.usage.running(self.tenant))
+
+    async def content(self) -> str:
+        """Return the part of the page that changes."""
+        return written("under_way.html", {"under_way": self.usage.running(self.tenant)})
+
+
 @router.get(PAGE)
 async def show_gateway(
     visit: VisitDep, after: Annotated[str | None, Query(max_length=64)] = None
 ) -> Response:
     """Show the gateway, each part of it to those who may read what it is made of."""
     return await _page(visit, after=after)
+
+
+@router.get(PAGE + "/live")
+async def follow_gateway(
+    visit: VisitDep, mark: Annotated[str, Query(pattern=r"^\d{1,19}$")] = "0"
+) -> Response:
+    """Send what is under way whenever that changes, while the session lives."""
+    usage = _usage(visit)
+    await usage.admit(visit.caller, visit.info)
+    reader = partial(UnderWayReader, usage, visit.caller.tenant)
+    return following(visit, "gateway", mark, (Role.OPERATOR, Role.AUDITOR), reader)
 
 
 @router.post(PAGE)
@@ -71,9 +103,11 @@ async def _page(
     fault: str | None = None,
 ) -> Response:
     services, caller, info = visit.services, visit.caller, visit.info
-    usage = GatewayUsage(services.audit, services.invoke.traffic)
+    usage = _usage(visit)
+    under_way = await usage.under_way(caller, info)
     values: dict[str, Any] = {
-        "under_way": await usage.under_way(caller, info),
+        "under_way": under_way,
+        "mark": _mark_of(under_way),
         "use": await usage.recent(caller, info) if visit.may(Role.AUDITOR) else None,
         "hours": int(WINDOW.total_seconds() // 3600),
         "after": after,
@@ -102,6 +136,15 @@ async def _page(
         "clients": await list_clients(services.access, caller, info),
     }
     return visit.page("gateway.html", values)
+
+
+def _usage(visit: Visit) -> GatewayUsage:
+    return GatewayUsage(visit.services.audit, visit.services.invoke.traffic)
+
+
+def _mark_of(under_way: Mapping[str, int]) -> str:
+    numbers = repr(sorted(under_way.items())).encode()
+    return str(int.from_bytes(blake2b(numbers, digest_size=7).digest()))
 
 
 def _routes(routes: Sequence[GatewayRoute]) -> list[dict[str, str]]:

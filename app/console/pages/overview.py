@@ -12,15 +12,13 @@ from starlette.responses import Response
 
 from app.console.charts import StackedBars
 from app.console.clients import setups
-from app.console.live import LiveWatch
-from app.console.page_streams import PageStream
+from app.console.page_streams import following
 from app.console.pages.servers import described
 from app.console.rendering import written
 from app.console.services import ConsoleServices
 from app.console.visits import Visit, VisitDep, new_pages
 from app.core.access import Role
 from app.core.audit import AuditEvent
-from app.services.access.console_sessions import form_token
 from app.services.audit.activity import ActivityFeed
 from app.services.audit.audit import AuditQuery
 from app.services.audit.counts import AuditCounts, CountPage, Dimension
@@ -105,16 +103,8 @@ async def follow_overview(
 ) -> Response:
     """Send what is new on the overview, while the session lives; that somebody watches is on record."""
     await ActivityFeed(visit.services.audit).admit(visit.caller, visit.info)
-    newest = visit.request.headers.get("last-event-id", "")
-    watch = LiveWatch(
-        topic="overview",
-        tenant=visit.caller.tenant,
-        session=form_token(visit.token),
-        mark=newest if newest.isdigit() else mark,
-        allowed=partial(visit.still_may, Role.AUDITOR),
-        reader=partial(ActivityReader, visit.services, visit.caller.tenant),
-    )
-    return PageStream(visit, watch)
+    reader = partial(ActivityReader, visit.services, visit.caller.tenant)
+    return following(visit, "overview", mark, (Role.AUDITOR,), reader)
 
 
 @router.get("/console/")
