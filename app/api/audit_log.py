@@ -1,6 +1,7 @@
 """The log over the audit record, over REST: its newest checkpoint, its keys, and events with their proofs."""
 
-from typing import Annotated, Any, Final
+from dataclasses import asdict
+from typing import Annotated, Any, Final, get_args
 from uuid import UUID
 
 from fastapi import Query
@@ -8,10 +9,14 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
 from app.api.fields import Moment
+from app.core.access import Role
+from app.edge.limits import needs
 from app.services.audit.export import moment_text
+from app.services.audit.findings import FindingKind
 from app.services.audit.log_access import AuditLogService
 
 MOST_EVENTS: Final = 100
+MOST_FINDINGS: Final = 1000
 _NOTE: Final = "text/plain; charset=utf-8"
 _NAME: Final = "sluice/0f1e2d3c4b5a6978"
 _ROOT: Final = "XcnaeacGWamtVZy3Ad7ZoqudgjqtL0lgz+Nw7/RgQyg="
@@ -48,6 +53,56 @@ _KEYS: Final[dict[str, Any]] = {
                 "created": "2026-11-23T08:00:00Z",
             }
         ]
+    },
+}
+_VERIFIED: Final[dict[str, Any]] = {
+    "schema": {
+        "type": "object",
+        "required": [
+            *("holds", "events", "unnumbered", "pruned", "waiting", "unsigned", "checkpoints"),
+            *("found", "findings"),
+        ],
+        "properties": {
+            "holds": {"type": "boolean", "description": "Whether nothing was found wrong."},
+            "events": {"type": "integer", "description": "How many events were compared."},
+            "unnumbered": {"type": "integer", "description": "Events from before events were numbered."},
+            "pruned": {
+                "type": "integer",
+                "description": "Events that are gone because their retention was over.",
+            },
+            "waiting": {"type": "integer", "description": "Events that are stored and not sealed yet."},
+            "unsigned": {"type": "integer", "description": "Heads that no checkpoint has yet."},
+            "checkpoints": {"type": "integer", "description": "How many checkpoints were compared."},
+            "found": {"type": "integer", "description": "How many things do not hold."},
+            "findings": {
+                "type": "array",
+                "description": f"What does not hold, at most the first {MOST_FINDINGS}.",
+                "items": {
+                    "type": "object",
+                    "required": ["kind", "tenant", "place", "meaning"],
+                    "properties": {
+                        "kind": {"enum": [*get_args(FindingKind)]},
+                        "tenant": {
+                            "type": ["string", "null"],
+                            "description": "In whose log; null: in the log of all tenants' heads.",
+                        },
+                        "place": {"type": "string", "description": "Which event, tile, head or checkpoint."},
+                        "meaning": {"type": "string"},
+                    },
+                },
+            },
+        },
+    },
+    "example": {
+        "holds": True,
+        "events": 1204,
+        "unnumbered": 0,
+        "pruned": 0,
+        "waiting": 2,
+        "unsigned": 0,
+        "checkpoints": 96,
+        "found": 0,
+        "findings": [],
     },
 }
 
@@ -94,6 +149,31 @@ async def list_audit_keys(caller: CallerDep, services: ServicesDep, info: InfoDe
     keys = await AuditLogService(services.audit).keys(caller, info)
     return JSONResponse(
         {"items": [{"key": str(key), "created": moment_text(created)} for key, created in keys]}
+    )
+
+
+@router.post(
+    "/verify",
+    summary="Verify the audit log",
+    response_class=Response,
+    responses={200: {"description": "What was found.", "content": {"application/json": _VERIFIED}}},
+)
+@needs(Role.AUDITOR, action="audit.verify")
+async def verify_audit_log(caller: CallerDep, services: ServicesDep, info: InfoDep) -> Response:
+    """Recompute the log of the caller's tenant and name what does not hold. Needs the role auditor; on record.
+
+    A process verifies one log at a time (503 meanwhile). A record that is too large for it is refused with 422: it is
+    verified on the host by `sluice audit verify`, which takes checkpoints that were kept elsewhere, too.
+    """
+    result = await AuditLogService(services.audit).verify_now(caller, info)
+    counted = ("events", "unnumbered", "pruned", "waiting", "unsigned", "checkpoints")
+    return JSONResponse(
+        {
+            "holds": result.holds,
+            **{name: getattr(result, name) for name in counted},
+            "found": len(result.findings),
+            "findings": [asdict(finding) for finding in result.findings[:MOST_FINDINGS]],
+        }
     )
 
 

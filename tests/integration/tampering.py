@@ -104,7 +104,7 @@ async def tampered_on(url: str, counts: Sequence[int] = LONG) -> AsyncIterator[T
     """Return a record that was sealed three times, with an anchor of the second checkpoint."""
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(Database(url, patience=PATIENT))
-        do, file = await stack.enter_async_context(_owned(url))
+        do, file = await stack.enter_async_context(owned_on(url))
         replica = await stack.enter_async_context(replica_on(database))
         tampered = Tampered(replica, do, file, sum(counts))
         if not await do("SELECT 1 FROM log_head"):
@@ -121,7 +121,7 @@ async def tampered_on(url: str, counts: Sequence[int] = LONG) -> AsyncIterator[T
 
 
 @asynccontextmanager
-async def _owned(url: str) -> AsyncIterator[tuple[Do, sqlite3.Connection | None]]:
+async def owned_on(url: str) -> AsyncIterator[tuple[Do, sqlite3.Connection | None]]:
     """Return what runs statements as the database's owner, for an SQLite file with the connection."""
     path = make_url(url).database
     if url.startswith("sqlite") and path is not None:

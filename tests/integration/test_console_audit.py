@@ -3,15 +3,26 @@
 import html
 import re
 from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 import pytest
 from httpx2 import Response
 
 from app.core.access import Role
+from app.engines.cipher import RecordKeys
+from app.services.audit import log_access, verification
+from app.services.audit.anchoring import LogLag
+from app.services.audit.comparing.range_processes import Work, working
 from app.services.audit.counts import AuditCounts
+from app.store.audit.anchors import AnchoredCheckpoint, put_anchored
+from app.store.audit.log import newest_checkpoint
+from app.store.database import Database
+from tests.conftest import PATIENT
 from tests.integration.console_app import Console, open_console, text_of
 from tests.integration.sealing import seal_all
+from tests.integration.tampering import owned_on
 
 CALL = {"context": [{"type": "text", "text": "Ada Byron called."}]}
 EVENT = re.compile(r"/console/audit/events/([0-9a-f-]{36})\"")
@@ -134,3 +145,116 @@ async def test_the_chart_shows_the_days_and_the_kind_of_events_that_are_asked_fo
         assert len(bars(await browser.open(html.unescape(zoomed[0])))) == 7
         for address in re.findall(r'<a class="button" href="(/console/audit\?[^"]+)">', page.text):
             assert (await browser.open(html.unescape(address))).status_code == 200, address
+
+
+async def test_an_auditor_verifies_the_record_now_and_a_tampered_event_is_named(
+    console: Console, own_database_url: str
+) -> None:
+    await called(console, 3)
+    rest, verify = console.rest, "/console/audit/verify"
+    await seal_all(rest.services.audit)
+    async with console.browsing(Role.AUDITOR) as browser:
+        button = await browser.open("/console/audit?action=middleware.invoke")
+        assert f'action="{verify}"' in button.text
+        event, *_ = EVENT.findall(button.text)
+        await seal_all(rest.services.audit)
+        held = await browser.send(verify)
+        assert (held.status_code, "The record holds" in text_of(held)) == (200, True), text_of(held)
+        assert "findings 0" in text_of(held)
+        forged = await browser.send(verify, {"form_token": "0" * 64})
+        assert forged.status_code == 403
+        async with owned_on(own_database_url) as (do, _):
+            hexed = UUID(event).hex if own_database_url.startswith("sqlite") else event
+            await do(f"UPDATE audit_event SET outcome = 'failed' WHERE id = '{hexed}'")  # noqa: S608 - ours
+        wrong = await browser.send(verify)
+        assert "The record does not hold" in text_of(wrong)
+        assert re.search(rf"changed</th>.*{event}", wrong.text, re.DOTALL)
+    answer = await rest.call("POST", "/api/v1/audit/verify", roles=[Role.AUDITOR])
+    assert (answer.status_code, answer.json()["holds"], answer.json()["found"]) == (200, False, 1)
+    (finding,) = answer.json()["findings"]
+    assert (finding["kind"], finding["tenant"], event in finding["place"]) == ("changed", rest.tenant, True)
+    listed = await rest.call("GET", "/api/v1/audit/events?action=audit.verify", roles=[Role.AUDITOR])
+    assert [each["outcome"] for each in listed.json()["items"]] == ["failed", "failed", "ok"]
+    async with console.browsing(Role.OPERATOR) as browser:
+        await browser.open("/console/servers")
+        assert (await browser.send(verify)).status_code == 403
+
+
+async def test_a_log_is_verified_once_at_a_time_and_a_large_one_on_the_host(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await called(console, 3)
+    rest = console.rest
+    await seal_all(rest.services.audit)
+    async with rest.services.audit.verifying:
+        busy = await rest.call("POST", "/api/v1/audit/verify", roles=[Role.AUDITOR])
+    assert (busy.status_code, busy.json()["code"]) == (503, "overloaded")
+    assert int(busy.headers["retry-after"]) > 0
+    started = []
+
+    def working_here(
+        database: Database, keys: RecordKeys, processes: int
+    ) -> AbstractAsyncContextManager[Work]:
+        started.append(processes)
+        return working(database, keys, 1)
+
+    monkeypatch.setattr(verification, "working", working_here)
+    for few in (1000, 2):
+        monkeypatch.setattr(log_access, "FEW_EVENTS", few)
+        assert (await rest.call("POST", "/api/v1/audit/verify", roles=[Role.AUDITOR])).json()["holds"]
+    assert started == [1, 2], "more than a few events are compared beside the requests of this process"
+    monkeypatch.setattr(log_access, "MOST_EVENTS", 3)
+    large = await rest.call("POST", "/api/v1/audit/verify", roles=[Role.AUDITOR])
+    assert large.status_code == 422
+    assert f"sluice audit verify --tenant {rest.tenant}" in large.text
+    async with console.browsing(Role.AUDITOR) as browser:
+        await browser.open("/console/audit")
+        page = await browser.send("/console/audit/verify")
+        assert (page.status_code, "sluice audit verify --tenant" in text_of(page)) == (422, True)
+
+
+async def test_an_event_is_shown_with_the_anchors_that_keep_it(own_database_url: str) -> None:
+    moment = datetime(2031, 1, 1, tzinfo=UTC)
+    async with Database(own_database_url, patience=PATIENT) as database:
+        lag = LogLag(database, ["file kept.jsonl", "witness.example"], lambda: moment)
+        async with open_console(own_database_url, lag=lag) as console:
+            await called(console, 1)
+            audit = console.rest.services.audit
+            await seal_all(audit)
+            async with database.system_transaction() as tx:
+                first = await newest_checkpoint(tx)
+                assert first is not None
+                taken = AnchoredCheckpoint(
+                    "file kept.jsonl", first.size, b"0" * 32, first.at + timedelta(seconds=7.5)
+                )
+                await put_anchored(tx, taken)
+            await console.rest.invoke("timestamp_injector", CALL["context"], roles=[Role.INVOKER])
+            await seal_all(audit)
+            async with console.browsing(Role.AUDITOR) as browser:
+                page = await browser.open("/console/audit?action=middleware.invoke")
+                newer, older = EVENT.findall(page.text)
+                rows = [
+                    anchors(await browser.open(f"/console/audit/events/{event}")) for event in (older, newer)
+                ]
+            assert [row["file kept.jsonl"][0] for row in rows] == ["kept there", "not there yet"]
+            assert (rows[0]["file kept.jsonl"][1], rows[0]["file kept.jsonl"][-1]) == (
+                f"{first.size} entries",
+                "7.5 s",
+            )
+            assert [row["witness.example"][0] for row in rows] == ["not there yet", "not there yet"]
+            waited = (moment - first.at).total_seconds()
+            assert rows[0]["witness.example"][1:] == ["none", "\N{EN DASH}", f"{waited:.1f} s"]
+
+
+def anchors(page: Response) -> dict[str, list[str]]:
+    """Return what the page of an event says of each anchor."""
+    table = re.search(r'aria-label="Anchors".*?</table>', page.text, re.DOTALL)
+    assert table is not None
+    rows = re.findall(r'<th scope="row">([^<]+)</th>(.*?)</tr>', table[0], re.DOTALL)
+    return {
+        name: [
+            re.sub(r"<[^>]*>", "", cell).strip()
+            for cell in re.findall(r"<td[^>]*>(.*?)</td>", cells, re.DOTALL)
+        ]
+        for name, cells in rows
+    }

@@ -41,6 +41,7 @@ ALLOWED: dict[str, set[Role] | None] = {
     "GET /api/v1/audit/checkpoint": AUDITOR,
     "GET /api/v1/audit/keys": AUDITOR,
     "GET /api/v1/audit/proofs": AUDITOR,
+    "POST /api/v1/audit/verify": AUDITOR,
     "POST /api/v1/audit/events/{event}/content": set(),
     "POST /api/v1/audit/events/{event}/end-user": set(),
     "GET /api/v1/keys": CUSTODIAN,
@@ -207,6 +208,8 @@ async def test_of_a_caller_without_the_role_no_body_is_parsed(rest: Rest) -> Non
         answer = await rest.call(roles=AUDITOR, **sent)
         if name == "PUT /api/v1/concerns/preferences/{key_id}":
             assert answer.status_code == 400, "callers of every role may set their own preferences"
+        elif allowed and Role.AUDITOR in allowed:
+            assert answer.status_code == 400, name
         else:
             assert (answer.status_code, answer.json()["code"]) == (403, "forbidden"), name
         if allowed and "application/x-ndjson" not in str(request.get("headers")):

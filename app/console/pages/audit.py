@@ -13,11 +13,13 @@ from fastapi import Depends, Query
 from starlette.responses import Response, StreamingResponse
 
 from app.console.charts import StackedBars
-from app.console.visits import Visit, VisitDep, new_pages
+from app.console.visits import FORM, FormDep, Visit, VisitDep, new_pages
 from app.core.access import Role
 from app.core.errors import InvalidArgumentsError, NotFoundError
+from app.edge.limits import needs, takes
 from app.services.audit.audit import AuditQuery
 from app.services.audit.counts import AuditCounts
+from app.services.audit.event_anchors import EventAnchors
 from app.services.audit.export import described
 from app.services.audit.log_access import AuditLogService
 
@@ -36,6 +38,7 @@ VIEWS: Final = {
 }
 """Questions that auditors ask first, and the filters that answer them."""
 _MOST_ACTIONS: Final = 12
+_MOST_FINDINGS: Final = 100
 _FEW_DAYS: Final = 2
 _EARLIEST: Final = date(2000, 1, 1)
 _OUTCOMES: Final = ("ok", "sent", "refused", "failed")
@@ -138,13 +141,27 @@ async def export_audit(
     return StreamingResponse(pieces, media_type=_FILES[form], headers=headers)
 
 
+@router.post("/console/audit/verify")
+@takes(FORM)
+@needs(Role.AUDITOR, action="audit.verify")
+async def verify_log(visit: VisitDep, form: FormDep) -> Response:  # noqa: ARG001 - its token was checked
+    """Verify the tenant's own log, and show what does not hold; on record, with its outcome."""
+    result = await AuditLogService(visit.services.audit).verify_now(visit.caller, visit.info)
+    shown = result.findings[:_MOST_FINDINGS]
+    return visit.page("audit_verified.html", {"result": result, "findings": shown})
+
+
 @router.get("/console/audit/events/{event_id}")
 async def show_event(visit: VisitDep, event_id: UUID) -> Response:
     """Show one event, and where it stands in the sealed log."""
     event = await visit.services.audit.get(visit.caller, event_id, visit.info)
+    proof = await _proof(visit, event_id)
+    anchors = (
+        await EventAnchors.of(visit.services.lag).keeping(visit.caller, proof["position"]) if proof else ()
+    )
     return visit.page(
         "audit_event.html",
-        {"event": event, "members": described(event), "proof": await _proof(visit, event_id)},
+        {"event": event, "members": described(event), "proof": proof, "anchors": anchors},
     )
 
 

@@ -8,7 +8,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from typing import Any, Final
@@ -96,6 +96,8 @@ class AuditService:
     observe: Callable[[Mapping[str, int]], None] = unobserved
     reads: Reads | None = None
     """Where queries and exports read; None: in ``database``."""
+    verifying: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while this process verifies a log for somebody who waits for the answer."""
 
     def new_event(
         self,

@@ -257,6 +257,12 @@ async def newest_checkpoint(tx: AsyncConnection) -> SignedCheckpoint | None:
     return SignedCheckpoint(row.size, row.note, row.at) if row is not None else None
 
 
+async def checkpoint_of(tx: AsyncConnection, size: int) -> SignedCheckpoint | None:
+    """Return the checkpoint of a size."""
+    row = (await tx.execute(select(log_checkpoint).where(log_checkpoint.c.size == size))).one_or_none()
+    return SignedCheckpoint(row.size, row.note, row.at) if row is not None else None
+
+
 async def replace_checkpoint(tx: AsyncConnection, checkpoint: SignedCheckpoint) -> None:
     """Store the checkpoint with more signatures than it had."""
     same = log_checkpoint.c.size == checkpoint.size
