@@ -4,6 +4,7 @@ import html
 import re
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -19,7 +20,6 @@ from app.services.audit.counts import AuditCounts
 from app.store.audit.anchors import AnchoredCheckpoint, put_anchored
 from app.store.audit.log import newest_checkpoint
 from app.store.database import Database
-from tests.conftest import PATIENT
 from tests.integration.console_app import Console, open_console, text_of
 from tests.integration.sealing import seal_all
 from tests.integration.tampering import owned_on
@@ -213,37 +213,30 @@ async def test_a_log_is_verified_once_at_a_time_and_a_large_one_on_the_host(
         assert (page.status_code, "sluice audit verify --tenant" in text_of(page)) == (422, True)
 
 
-async def test_an_event_is_shown_with_the_anchors_that_keep_it(own_database_url: str) -> None:
-    moment = datetime(2031, 1, 1, tzinfo=UTC)
-    async with Database(own_database_url, patience=PATIENT) as database:
-        lag = LogLag(database, ["file kept.jsonl", "witness.example"], lambda: moment)
-        async with open_console(own_database_url, lag=lag) as console:
-            await called(console, 1)
-            audit = console.rest.services.audit
-            await seal_all(audit)
-            async with database.system_transaction() as tx:
-                first = await newest_checkpoint(tx)
-                assert first is not None
-                taken = AnchoredCheckpoint(
-                    "file kept.jsonl", first.size, b"0" * 32, first.at + timedelta(seconds=7.5)
-                )
-                await put_anchored(tx, taken)
-            await console.rest.invoke("timestamp_injector", CALL["context"], roles=[Role.INVOKER])
-            await seal_all(audit)
-            async with console.browsing(Role.AUDITOR) as browser:
-                page = await browser.open("/console/audit?action=middleware.invoke")
-                newer, older = EVENT.findall(page.text)
-                rows = [
-                    anchors(await browser.open(f"/console/audit/events/{event}")) for event in (older, newer)
-                ]
-            assert [row["file kept.jsonl"][0] for row in rows] == ["kept there", "not there yet"]
-            assert (rows[0]["file kept.jsonl"][1], rows[0]["file kept.jsonl"][-1]) == (
-                f"{first.size} entries",
-                "7.5 s",
-            )
-            assert [row["witness.example"][0] for row in rows] == ["not there yet", "not there yet"]
-            waited = (moment - first.at).total_seconds()
-            assert rows[0]["witness.example"][1:] == ["none", "\N{EN DASH}", f"{waited:.1f} s"]
+async def test_an_event_is_shown_with_the_anchors_that_keep_it(console: Console) -> None:
+    moment, state = datetime(2031, 1, 1, tzinfo=UTC), console.rest.app.state
+    database, audit = console.rest.services.access.database, console.rest.services.audit
+    lag = LogLag(database, ["file kept.jsonl", "witness.example"], lambda: moment)
+    state.console_services = replace(state.console_services, lag=lag)
+    await called(console, 1)
+    await seal_all(audit)
+    async with database.system_transaction() as tx:
+        first = await newest_checkpoint(tx)
+        assert first is not None
+        at = first.at + timedelta(seconds=7.5)
+        await put_anchored(tx, AnchoredCheckpoint("file kept.jsonl", first.size, b"0" * 32, at))
+    await called(console, 1)
+    await seal_all(audit)
+    async with console.browsing(Role.AUDITOR) as browser:
+        page = await browser.open("/console/audit?action=middleware.invoke")
+        newer, older = EVENT.findall(page.text)
+        rows = [anchors(await browser.open(f"/console/audit/events/{event}")) for event in (older, newer)]
+    assert [row["file kept.jsonl"][0] for row in rows] == ["kept there", "not there yet"]
+    kept = rows[0]["file kept.jsonl"]
+    assert (kept[1], kept[-1]) == (f"{first.size} entries", "7.5 s")
+    assert [row["witness.example"][0] for row in rows] == ["not there yet", "not there yet"]
+    waited = (moment - first.at).total_seconds()
+    assert rows[0]["witness.example"][1:] == ["none", "\N{EN DASH}", f"{waited:.1f} s"]
 
 
 def anchors(page: Response) -> dict[str, list[str]]:
