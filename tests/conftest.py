@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import gc
+import logging
 import os
 import shutil
 import sys
@@ -109,6 +110,15 @@ def applications_are_freed() -> Iterator[None]:
     for cached in vars(fastapi.dependencies.models).values():
         if isinstance(cached, functools._lru_cache_wrapper):
             cached.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def log_level_stays() -> Iterator[None]:
+    """Put back which logs are kept: a command that a test runs in this process keeps errors alone."""
+    root = logging.getLogger()
+    level = root.level
+    yield
+    root.setLevel(level)
 
 
 @pytest.fixture(scope="session", autouse=True)

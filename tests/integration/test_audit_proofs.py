@@ -255,7 +255,7 @@ async def test_a_file_that_is_none_and_a_key_that_is_none_are_said_to_be_so(
     key = await key_of(replica)
     assert verified(tmp_path, [], key)[0] == 2
     assert verified(tmp_path, lines[1:], key)[0] == 2
-    for wrong in (key[:-4] + "AAAA", key.partition("+")[0], key.rpartition("+")[0], "x", ""):
+    for wrong in (key[:-4] + "AAAA", key[:-3], key.partition("+")[0], key.rpartition("+")[0], "x", ""):
         code, said = verified(tmp_path, lines, wrong)
         assert (code, "The key is no whole line of `sluice audit key`" in said) == (2, True), said
 
