@@ -154,6 +154,12 @@ async def test_a_text_is_tried_with_the_keyboard_and_found_in_the_record(service
         shown = await tab.page.locator("time").first.inner_text()
         assert not re.search(r"UTC", shown)
         assert "UTC" in (await tab.page.locator("time").first.get_attribute("title") or "")
+        assert await tab.faults() == []
+        await tab.open("/console/audit")
+        await tab.page.get_by_role("button", name="Verify now").click()
+        await tab.page.wait_for_url("**/console/audit/verify")
+        assert await tab.page.locator("h1").count() == 1
+        assert await tab.faults() == []
     assert tab.complaints == []
 
 
