@@ -1,13 +1,23 @@
 """The ways in: ``/`` for browsers, the API's reference, the files of the pages, and what is not there."""
 
+from typing import Final
+
 from fastapi import Request
-from starlette.exceptions import HTTPException
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 
 from app.console.assets import ASSETS_PATH, send_asset
 from app.console.rendering import page
 from app.console.visits import HOME, console_services, failed, new_pages, see
 from app.core.errors import NotFoundError
+
+_DOORS: Final = """Sluice, context middleware for MCP.
+
+/mcp                   MCP over streamable HTTP
+/api/v1                REST; /api/v1/openapi.json describes it, /docs shows it
+/openai, /anthropic    model providers, in their own forms
+/console/              pages, for a browser
+/livez, /readyz        whether it lives, and serves
+"""
 
 router = new_pages()
 rest = new_pages()
@@ -16,9 +26,9 @@ rest = new_pages()
 
 @router.get("/")
 async def lead_on(request: Request) -> Response:
-    """Lead browsers to the console; a program finds nothing here, as before."""
+    """Lead browsers to the console, and tell programs where the doors are."""
     if "text/html" not in request.headers.get("accept", ""):
-        raise HTTPException(404)
+        return PlainTextResponse(_DOORS)
     return see(HOME)
 
 

@@ -295,12 +295,24 @@ async def test_names_with_mark_up_are_shown_and_never_run(console: Console) -> N
         assert "{{7*7}}" in reflected.text
 
 
-async def test_browsers_are_led_to_the_console_and_programs_are_not(console: Console) -> None:
+async def test_browsers_are_led_to_the_console_and_programs_are_told_the_doors(console: Console) -> None:
     async with console.browsing() as browser:
         assert (await browser.open("/")).headers["location"] == "/console/"
         assert (await browser.open("/console")).headers["location"] == "/console/"
         answer = await browser.http.get("/")
-        assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+        assert (answer.status_code, answer.headers["content-type"]) == (200, "text/plain; charset=utf-8")
+        for door in (
+            "/mcp",
+            "/api/v1/openapi.json",
+            "/openai",
+            "/anthropic",
+            "/console/",
+            "/docs",
+            "/readyz",
+        ):
+            assert door in answer.text
+            listed = (await browser.http.get(door, headers={"accept": "text/html"})).status_code
+            assert listed != 404 or door in {"/openai", "/anthropic", "/mcp", "/readyz"}, door
 
 
 async def test_files_are_kept_for_as_long_as_they_stay_the_same(console: Console) -> None:
