@@ -2,8 +2,8 @@
 
 import os
 import re
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +37,19 @@ PAGES = {
 SHAPES = [("light", 1280), ("dark", 1280), ("light", 360), ("dark", 360)]
 
 
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def service(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    migrated_postgres: Callable[[], AbstractContextManager[str]],
+) -> Iterator[Service]:
     folder = tmp_path_factory.mktemp("console")
-    with running(folder, SLUICE_DETECTION__WORKERS="1") as started:
+    settings = {"SLUICE_DETECTION__WORKERS": "1"}
+    with ExitStack() as stack:
+        if request.param == "postgresql":
+            url = stack.enter_context(migrated_postgres())
+            settings |= {"SLUICE_DATABASE__URL": url, "SLUICE_KEYS__FILE": str(folder / "ring.json")}
+        started = stack.enter_context(running(folder, **settings))
         started.sluice("invoke", "pii_redaction", given="I am John Doe, 123-45-6789.")
         yield started
 
