@@ -216,7 +216,9 @@ def _policy_row(entry: PolicyMember, parents: set[str]) -> str:
 
 def locked(lock: str = "requirements.lock") -> dict[str, str]:
     """Return name and version of every package in a lock."""
-    return dict(re.findall(r"^([A-Za-z0-9_.-]+)==(\S+)", (ROOT / lock).read_text(), re.MULTILINE))
+    return dict(
+        re.findall(r"^([A-Za-z0-9_.-]+)(?:\[[^\]]*\])?==(\S+)", (ROOT / lock).read_text(), re.MULTILINE)
+    )
 
 
 def of_extras() -> list[str]:

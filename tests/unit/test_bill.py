@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import runpy
 from pathlib import Path
 
@@ -29,7 +30,7 @@ def test_every_locked_package_and_every_file_of_a_model_has_its_licence() -> Non
     assert all(component["licenses"] for component in components)
     names = {component["name"] for component in components}
     lock = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
-    packages = {line.partition("==")[0] for line in lock if "==" in line and line[0] not in " #"}
+    packages = {re.split(r"\[|==", line)[0] for line in lock if "==" in line and line[0] not in " #"}
     models = {
         str(path.relative_to(ROOT))
         for path in (ROOT / "app").rglob("weights/*")
