@@ -162,7 +162,7 @@ $(RUNNING): requirements.lock pyproject.toml clients/python/pyproject.toml | $(B
 	@echo "Installing the locked versions into $(VENV) (a minute, once)"
 	@$(PIP) install --no-compile --require-hashes -r requirements.lock
 	@PYTHONWARNINGS=ignore $(PIP) install --no-deps --no-build-isolation --editable . --editable clients/python
-	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -c "import app.cli.server, app.cli.serve, app.engines.pii.processes.worker"
+	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -c "import app.cli.serve.server, app.cli.serve.serve, app.engines.pii.processes.worker"
 	@touch $@
 
 $(TESTING): tests/requirements.lock tests/encoder-source.txt tests/protocol/python-sdk-source.txt $(RUNNING)

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp
 
 import app
 from app.api.auth import OPEN_STREAMS, RouteServices
-from app.api.invoke import OrdinaryRoute
+from app.api.invoke.invoke import OrdinaryRoute
 from app.api.surface import OPENAPI_PATH, SURFACES, install_rest, rest_routers
 from app.assembly import Services, opened, utc_now
 from app.console.services import ConsoleServices

@@ -5,36 +5,16 @@ from typing import Final
 
 from fastapi import APIRouter, FastAPI
 
-from app.api import (
-    access,
-    audit,
-    audit_log,
-    clients,
-    collection_search,
-    collections,
-    concerns,
-    descriptions,
-    erasures,
-    gateway,
-    gateway_use,
-    grants,
-    groups,
-    invoke,
-    litellm,
-    mappings,
-    pii,
-    pipelines,
-    policies,
-    providers,
-    scim,
-    servers,
-    stream,
-    subjects,
-    tenants,
-    vault,
-)
+from app.api.access import keys, policies, scim, tenants
+from app.api.audit import audit, log
+from app.api.catalog import clients, concerns, descriptions, groups, mappings
+from app.api.documents import collections, search
 from app.api.errors import install_error_handlers
+from app.api.gateway import gateway, litellm, providers, use
+from app.api.invoke import invoke, pii, pipelines, stream
 from app.api.openapi import document_of
+from app.api.servers import grants, servers
+from app.api.vault import erasures, subjects, vault
 from app.edge.health import Readiness, health_router
 from app.edge.observability import Metrics
 
@@ -50,8 +30,8 @@ _ROUTERS: Final = (
     subjects.router,
     erasures.router,
     audit.router,
-    audit_log.router,
-    access.router,
+    log.router,
+    keys.router,
     tenants.router,
     pipelines.router,
     policies.router,
@@ -61,10 +41,10 @@ _ROUTERS: Final = (
     servers.router,
     grants.router,
     providers.router,
-    gateway_use.router,
+    use.router,
     clients.router,
     descriptions.router,
-    collection_search.router,
+    search.router,
     collections.router,
     pipelines.runs,
     litellm.router,

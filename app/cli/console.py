@@ -41,7 +41,7 @@ def console(
 ) -> None:
     """Sign in to the console as a key: print a link that works once, within five minutes, and open it."""
     from app.cli.host import on_host
-    from app.cli.status_service import own_url
+    from app.cli.status.service import own_url
     from app.settings import load
 
     settings = load()

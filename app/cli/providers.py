@@ -9,7 +9,7 @@ import typer
 from app.cli.terminal import FAILED, confirm, fail, show_json, show_table
 
 if TYPE_CHECKING:
-    from app.api.providers import StoredProviderAnswer
+    from app.api.gateway.providers import StoredProviderAnswer
     from app.assembly import Services
 
 commands = typer.Typer(
@@ -26,7 +26,7 @@ Yes = Annotated[bool, typer.Option("--yes", help="Skip the confirmation.")]
 @commands.command("list", epilog="Example:\n\n\b\n  sluice providers list --tenant acme")
 def list_(tenant: Tenant = "default", *, json: Json = False) -> None:
     """List providers in order of name. Secrets are never shown."""
-    from app.api.providers import provider_answer
+    from app.api.gateway.providers import provider_answer
     from app.cli.host import caller_for, on_host
 
     async def listed(host: "Services") -> "list[StoredProviderAnswer]":
@@ -52,7 +52,7 @@ def list_(tenant: Tenant = "default", *, json: Json = False) -> None:
 @commands.command(epilog="Example:\n\n\b\n  sluice providers get main")
 def get(name: Name, tenant: Tenant = "default") -> None:
     """Show a provider as JSON. Of extra headers, only the names are shown; of the key, whether there is one."""
-    from app.api.providers import provider_answer
+    from app.api.gateway.providers import provider_answer
     from app.cli.host import caller_for, on_host
 
     async def shown(host: "Services") -> "StoredProviderAnswer":
@@ -84,7 +84,7 @@ def put(
 
     ${NAME} in the file is a variable of the environment, so that no key needs to stand in it.
     """
-    from app.api.providers import provider_answer
+    from app.api.gateway.providers import provider_answer
     from app.cli.host import caller_for, on_host
     from app.services.gateway.provider_sealing import SubmittedProvider
 
@@ -110,7 +110,7 @@ def delete(name: Name, tenant: Tenant = "default", *, yes: Yes = False) -> None:
 @commands.command("test", epilog="Example:\n\n\b\n  sluice providers test main")
 def try_out(name: Name, tenant: Tenant = "default", *, json: Json = False) -> None:
     """Ask a provider for its models from this host, with the stored key."""
-    from app.api.providers import ProviderTrialAnswer
+    from app.api.gateway.providers import ProviderTrialAnswer
     from app.cli.host import caller_for, on_host
 
     trial = ProviderTrialAnswer.model_validate(

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app.cli.access.token_file import token_path
 from app.cli.terminal import FAILED, UNREACHABLE, USAGE, fail
-from app.cli.token_file import token_path
 
 if TYPE_CHECKING:
     from app.cli.calls import CallError, ServiceCalls
@@ -30,7 +30,7 @@ def service(url: str, key: str | None, timeout: float) -> Iterator["ServiceCalls
     if not url.startswith(("http://", "https://")):
         fail("The URL of the service must begin with http:// or https://: set SLUICE_URL or --url.", USAGE)
     if key is None and token_path().exists():
-        from app.cli.sign_in import current_token
+        from app.cli.access.sign_in import current_token
 
         key = current_token(url)
     try:

@@ -7,34 +7,16 @@ from typing import Annotated
 
 import typer
 
-from app.cli import (
-    access,
-    apply,
-    audit,
-    auth,
-    concerns,
-    config,
-    console,
-    db,
-    directory,
-    documents,
-    groups,
-    invoke,
-    keys,
-    middleware,
-    pii,
-    pipelines,
-    policies,
-    providers,
-    serve,
-    servers,
-    status,
-    subjects,
-    tenants,
-    vault,
-)
+from app.cli import apply, config, console, db, directory, documents, providers, servers
+from app.cli.access import access, auth, keys, policies, tenants
+from app.cli.audit import audit
+from app.cli.catalog import concerns, groups
 from app.cli.faults import explained
+from app.cli.invoke import invoke, middleware, pii, pipelines
+from app.cli.serve import serve
+from app.cli.status import status
 from app.cli.terminal import INTERRUPTED, OK, USAGE, CommandError, note
+from app.cli.vault import subjects, vault
 
 HELP = """Sluice redacts, restores and records the messages to and from a language model.
 

@@ -7,7 +7,7 @@ import typer
 from app.cli.terminal import FAILED, USAGE, confirm, fail, note, show_json, show_table
 
 if TYPE_CHECKING:
-    from app.api.server_answers import PrimitiveAnswer, ServerAnswer
+    from app.api.servers.answers import PrimitiveAnswer, ServerAnswer
     from app.assembly import Services
     from app.services.servers.approval import WantedDefinition
 
@@ -25,7 +25,7 @@ Yes = Annotated[bool, typer.Option("--yes", help="Skip the confirmation.")]
 @commands.command("list", epilog="Example:\n\n\b\n  sluice servers list --tenant acme")
 def list_(tenant: Tenant = "default", *, json: Json = False) -> None:
     """List servers with their state. The running service reports their connections (GET /api/v1/servers)."""
-    from app.api.server_answers import server_answer
+    from app.api.servers.answers import server_answer
     from app.cli.host import caller_for, on_host
 
     async def listed(host: "Services") -> "list[ServerAnswer]":
@@ -48,7 +48,7 @@ def list_(tenant: Tenant = "default", *, json: Json = False) -> None:
 @commands.command(epilog="Example:\n\n\b\n  sluice servers show github")
 def show(name: Name, tenant: Tenant = "default") -> None:
     """Show the settings of a server as JSON. Of secrets, only the names are shown."""
-    from app.api.server_answers import server_answer
+    from app.api.servers.answers import server_answer
     from app.cli.host import caller_for, on_host
 
     async def shown(host: "Services") -> "ServerAnswer":
@@ -61,7 +61,7 @@ def show(name: Name, tenant: Tenant = "default") -> None:
 @commands.command("test", epilog="Example:\n\n\b\n  sluice servers test github")
 def try_out(name: Name, tenant: Tenant = "default", *, json: Json = False) -> None:
     """Connect to a server from this host and list what it offers and what is approved."""
-    from app.api.server_answers import trial_answer
+    from app.api.servers.answers import trial_answer
     from app.cli.host import caller_for, on_host
 
     trial = trial_answer(on_host(lambda host: host.servers.test(caller_for(tenant), name)))
@@ -92,7 +92,7 @@ def approve(
     ] = None,
 ) -> None:
     """Connect to a server and approve what it offers now. A running service serves it at once."""
-    from app.api.server_answers import approval_answer
+    from app.api.servers.answers import approval_answer
     from app.cli.host import caller_for, on_host
 
     wanted = [_wanted(definition) for definition in only] if only else None

@@ -292,7 +292,12 @@ def main() -> None:
         import_module("tests.mutation.reach").record_here()
     from app.cli import YOUNG_OBJECTS, root
 
-    for module in ("app.main", "app.cli.host", "app.cli.server", "sqlalchemy.dialects.sqlite.aiosqlite"):
+    for module in (
+        "app.main",
+        "app.cli.host",
+        "app.cli.serve.server",
+        "sqlalchemy.dialects.sqlite.aiosqlite",
+    ):
         import_module(module)
     middlewares = import_module("app.middlewares")
     for found in pkgutil.walk_packages(middlewares.__path__, "app.middlewares."):

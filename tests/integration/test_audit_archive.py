@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from app.cli.audit_archive import opened_archive
+from app.cli.audit.archive import opened_archive
 from app.cli.terminal import CommandError
 from app.core.archive import ArchiveError, ArchiveSearch
 from app.core.errors import InvalidArgumentsError

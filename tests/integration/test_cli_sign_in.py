@@ -13,10 +13,10 @@ import httpx2
 import pytest
 from typer.testing import CliRunner
 
+from app.cli.access.sign_in import by_browser, by_device, current_token, planned
+from app.cli.access.token_file import store_token, stored_tokens, token_path
 from app.cli.remote import service as reached
-from app.cli.sign_in import by_browser, by_device, current_token, planned
 from app.cli.terminal import CommandError
-from app.cli.token_file import store_token, stored_tokens, token_path
 from app.settings.auth import IssuerSettings
 from tests.integration.service import running_service
 from tests.integration.token_issuer import COMMAND_LINE, Issuer, token_issuer
@@ -141,10 +141,10 @@ def test_a_token_is_renewed_and_forgotten(signing: Signing) -> None:
 
 
 def test_the_commands_show_no_token(signing: Signing, monkeypatch: pytest.MonkeyPatch) -> None:
-    from app.cli.auth import commands
+    from app.cli.access.auth import commands
 
     monkeypatch.setattr("webbrowser.open", signing.browse)
-    monkeypatch.setattr("app.cli.sign_in.by_browser.__defaults__", (signing.browse,))
+    monkeypatch.setattr("app.cli.access.sign_in.by_browser.__defaults__", (signing.browse,))
     run = CliRunner().invoke
     assert run(commands, ["login", "--url", signing.url]).exit_code == 0
     shown = run(commands, ["status"])

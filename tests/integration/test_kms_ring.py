@@ -10,7 +10,7 @@ from botocore.session import get_session
 from moto.server import ThreadedMotoServer
 from typer.testing import CliRunner
 
-from app.cli.vault import commands
+from app.cli.vault.vault import commands
 from app.custody_wiring import key_ring
 from app.engines.cipher import CANARY, KeyRing, KeyRingError
 from app.engines.custody.aws_kms import KmsCustodian

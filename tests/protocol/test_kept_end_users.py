@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from app.cli import host
-from app.cli.audit_kept import show_end_user
+from app.cli.audit.kept import show_end_user
 from app.cli.host import caller_for
 from app.core.access import SYSTEM_TENANT, Role
 from app.core.archive import ArchivedRow

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.keywrap import aes_key_unwrap
 from sqlalchemy import text
 
-from app.cli.audit import _show_verification
+from app.cli.audit.audit import _show_verification
 from app.cli.host import caller_for
 from app.core.access import SYSTEM_TENANT, Role
 from app.core.errors import InternalError

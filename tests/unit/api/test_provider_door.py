@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from app.api.gateway import ProviderDoor
+from app.api.gateway.gateway import ProviderDoor
 from app.core.access import Caller, Role
 from app.core.errors import AuditUnavailableError
 from app.core.gateway.kinds import KINDS

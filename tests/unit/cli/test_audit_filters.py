@@ -9,9 +9,9 @@ from fastapi.testclient import TestClient
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from app.api.audit import FiltersDep, router
+from app.api.audit.audit import FiltersDep, router
 from app.cli import host
-from app.cli.audit import commands
+from app.cli.audit.audit import commands
 from app.services.audit.audit import AuditQuery
 
 VALUES = {

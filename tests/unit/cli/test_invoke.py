@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.cli.invoke import parsed_items, read_arguments
+from app.cli.invoke.invoke import parsed_items, read_arguments
 from app.cli.terminal import USAGE, CommandError
 
 

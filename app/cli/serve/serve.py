@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from app.cli.listening import listen
+from app.cli.serve.listening import listen
 
 EPILOG = """Examples:
 
@@ -77,7 +77,7 @@ def serve(
         }
     )
     if exit_with_parent:
-        from app.cli.parent_watch import end_with_parent
+        from app.cli.serve.parent_watch import end_with_parent
 
         end_with_parent()
     code = served()
@@ -100,11 +100,11 @@ def served() -> int:
     settings = load()
     with listen(settings.http.host, settings.http.port) as listener:
         if settings.http.workers > 1:
-            from app.cli.workers import supervise
+            from app.cli.serve.workers import supervise
 
             return supervise(
                 settings.http.workers, listener, settings.http.drain_s, metrics=settings.telemetry.metrics
             )
-        from app.cli.server import serve_here
+        from app.cli.serve.server import serve_here
 
         return serve_here(settings, listener)

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
 from app.api.fields import AnswerBody, Body, TenantName
-from app.api.subjects import Reason, SubjectValueBody, subject_values
+from app.api.vault.subjects import Reason, SubjectValueBody, subject_values
 from app.core.access import Role
 from app.edge.limits import needs
 from app.services.vault.erasure_orders import MOST_SCOPES, ORDER, ErasureOrder, ErasureOrders

@@ -319,7 +319,7 @@ def _figures(scores: "Scores") -> dict[str, object]:
 
 
 def _write(path: Path, texts: "Sequence[tuple[str, Sequence[Span], Sequence[Candidate]]]") -> None:
-    from app.cli.pii_report import page
+    from app.cli.invoke.pii_report import page
 
     try:
         path.write_text(page(texts), "utf-8", "backslashreplace")

@@ -8,7 +8,7 @@ import typer
 from app.cli.terminal import FAILED, OK, UNREACHABLE, USAGE, cell, fail, show_json
 
 if TYPE_CHECKING:
-    from app.cli.status_findings import StatusLine
+    from app.cli.status.findings import StatusLine
 
 EPILOG = """Examples:
 
@@ -45,8 +45,8 @@ def status(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show at a glance what runs where, what is wrong and what is off. It changes nothing and shows no content."""
-    from app.cli.status_findings import findings_of
-    from app.cli.status_service import ask_service, own_url
+    from app.cli.status.findings import findings_of
+    from app.cli.status.service import ask_service, own_url
     from app.edge.logs import configure_logging
     from app.settings import load
 

@@ -14,8 +14,8 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import httpx2
 
+from app.cli.access.token_file import StoredToken, store_token, stored_tokens
 from app.cli.terminal import UNREACHABLE, CommandError, fail, note
-from app.cli.token_file import StoredToken, store_token, stored_tokens
 
 _WAIT_S: Final = 300.0
 _TIMEOUT_S: Final = 15.0

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field, StringConstraints, WithJsonSchema
 
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
 from app.api.fields import Body, CursorQuery, LimitQuery, Page, answer_page
-from app.api.server_answers import (
+from app.api.servers.answers import (
     ApprovalAnswer,
     ServerAnswer,
     ServerDetailAnswer,

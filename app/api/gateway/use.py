@@ -6,9 +6,9 @@ from typing import Annotated, Any
 from fastapi import Query
 from pydantic import Field
 
+from app.api.access.policies import SampleAnswer
 from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
 from app.api.fields import AnswerBody, KeyId
-from app.api.policies import SampleAnswer
 from app.services.gateway.usage import GatewayUsage
 from app.services.previews.clients import ClientPreviews
 from app.services.previews.policies import PolicyPreviews

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from app import __version__
-from app.cli.status_service import ServiceAnswer
+from app.cli.status.service import ServiceAnswer
 
 if TYPE_CHECKING:
     from app.services.audit.sinks.delivery import SinkState

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
-from app.cli.listening import address_of
+from app.cli.serve.listening import address_of
 from app.cli.terminal import FAILED, OK, note
 
 _spawn = multiprocessing.get_context("spawn")
@@ -30,14 +30,14 @@ def work(listener: socket.socket, supervisor: int, place: int, metrics: Path | N
 
     ``metrics`` is the folder of all workers' metrics, ``place`` the number of this one there.
     """
-    from app.cli.parent_watch import end_with_parent
+    from app.cli.serve.parent_watch import end_with_parent
 
     end_with_parent(supervisor)
     if metrics is not None:
         from app.edge.worker_metrics import share
 
         share(metrics, place)
-    from app.cli.server import serve_here
+    from app.cli.serve.server import serve_here
     from app.settings import load
 
     signal.signal(

@@ -34,8 +34,8 @@ def login(
     ] = False,
 ) -> None:
     """Sign in, with a browser on this machine, and keep the token for this service alone."""
-    from app.cli.sign_in import by_browser, by_device, origin_of, planned
-    from app.cli.token_file import store_token, token_path
+    from app.cli.access.sign_in import by_browser, by_device, origin_of, planned
+    from app.cli.access.token_file import store_token, token_path
 
     plan = planned(url, client_id)
     token = by_device(plan) if device else by_browser(plan)
@@ -48,7 +48,7 @@ def status() -> None:
     """Show which services you are signed in to, without the tokens."""
     from datetime import UTC, datetime
 
-    from app.cli.token_file import stored_tokens
+    from app.cli.access.token_file import stored_tokens
 
     rows = [
         (url, token.issuer, datetime.fromtimestamp(token.ends, UTC), "yes" if token.refresh else "no")
@@ -60,8 +60,8 @@ def status() -> None:
 @commands.command(epilog="Example:\n\n\b\n  sluice auth logout --url https://sluice.example.com")
 def logout(url: Url) -> None:
     """Forget the token of a service here; at the issuer it counts until it ends."""
-    from app.cli.sign_in import origin_of
-    from app.cli.token_file import store_token
+    from app.cli.access.sign_in import origin_of
+    from app.cli.access.token_file import store_token
 
     store_token(origin_of(url), None)
     note(f"Signed out of {origin_of(url)} here.")

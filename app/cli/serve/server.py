@@ -12,9 +12,9 @@ from typing import Any
 from fastapi import FastAPI
 from uvicorn import Config, Server
 
-from app.cli.connections import protocol_with
 from app.cli.faults import explained
-from app.cli.listening import address_of
+from app.cli.serve.connections import protocol_with
+from app.cli.serve.listening import address_of
 from app.cli.terminal import FAILED, OK, note
 from app.core.access import ApiKey
 from app.core.errors import NotFoundError, OverloadedError

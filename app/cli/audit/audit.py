@@ -12,8 +12,11 @@ from uuid import UUID
 
 import typer
 
-from app.cli import audit_archive, audit_kept, audit_sinks
-from app.cli.audit_files import checkpoints_of, public_keys, size_of
+from app.cli.audit import kept, sinks
+from app.cli.audit.archive import EPILOG as ARCHIVE_EPILOG
+from app.cli.audit.archive import archive as archive_months
+from app.cli.audit.archive import chosen
+from app.cli.audit.files import checkpoints_of, public_keys, size_of
 from app.cli.streamed_output import once, write
 from app.cli.terminal import FAILED, note, show_json, show_lines, show_table
 from app.cli.times import moment
@@ -111,7 +114,7 @@ def query(
     from app.cli.host import caller_for, on_host
     from app.services.audit.export import described
 
-    beside = audit_archive.chosen(archive)
+    beside = chosen(archive)
     page = on_host(
         lambda host: host.audit.query(caller_for(tenant), filters, limit=limit, cursor=cursor, archive=beside)
     )
@@ -162,7 +165,7 @@ def export(
     """Export all matching events, newest first, as JSON Lines or CSV."""
     from app.cli.host import caller_for
 
-    beside = audit_archive.chosen(archive)
+    beside = chosen(archive)
 
     async def pieces(host: "Services") -> AsyncIterator[bytes]:
         return await host.audit.export(caller_for(tenant), filters, form.value, archive=beside)
@@ -288,8 +291,8 @@ def prove(
     write(pieces, output)
 
 
-commands.command("content", epilog=audit_kept.CONTENT_EPILOG)(audit_kept.show_content)
-commands.command("end-user", epilog=audit_kept.END_USER_EPILOG)(audit_kept.show_end_user)
+commands.command("content", epilog=kept.CONTENT_EPILOG)(kept.show_content)
+commands.command("end-user", epilog=kept.END_USER_EPILOG)(kept.show_end_user)
 
 
 @commands.command(
@@ -319,8 +322,8 @@ def purge(
         note(f"Events of {each.tenant} wait: the archive does not have them yet (sluice audit archive).")
 
 
-commands.command("archive", epilog=audit_archive.EPILOG)(audit_archive.archive)
-commands.command("sinks", epilog=audit_sinks.EPILOG)(audit_sinks.sinks)
+commands.command("archive", epilog=ARCHIVE_EPILOG)(archive_months)
+commands.command("sinks", epilog=sinks.EPILOG)(sinks.sinks)
 
 
 @commands.command(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from app.cli.invoke import parsed_items, read_arguments, read_input
+from app.cli.invoke.invoke import parsed_items, read_arguments, read_input
 from app.cli.terminal import USAGE, confirm, fail, note, show_json, show_table
 
 if TYPE_CHECKING:

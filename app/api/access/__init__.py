@@ -1,0 +1,1 @@
+"""Keys, tenants, policies and identities over REST."""

@@ -1,0 +1,1 @@
+"""Doors in the shape of model providers, and their administration over REST."""

@@ -1,0 +1,1 @@
+"""Middlewares and pipelines over REST."""

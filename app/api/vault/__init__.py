@@ -1,0 +1,1 @@
+"""The vault and people's rights over REST."""

@@ -1,0 +1,1 @@
+"""Commands for keys, tenants, policies and signing in."""

@@ -1,0 +1,1 @@
+"""Commands that run middlewares and pipelines, or try detection."""

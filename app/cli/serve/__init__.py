@@ -1,0 +1,1 @@
+"""``sluice serve``: the processes of the service."""

@@ -1,0 +1,1 @@
+"""Commands for the vault and people's rights."""
