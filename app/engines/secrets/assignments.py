@@ -12,8 +12,9 @@ from app.engines.secrets.spotting import SecretRule, Spot, compiled
 _NAME: Final = r"[A-Za-z0-9_\-]{0,24}"
 _SIGNED: Final = (
     rf"""{_NAME}(?:[ \t]?:[ \t]?[A-Za-z][A-Za-z\[\]|. ]{{1,24}})?["'\]\\]{{0,3}}[ \t]{{0,12}}"""
-    r"""(?:=>|:=|===|==|=|:|["'][ \t]{1,4}value=|\|)[ \t]{0,12}(?:\\|[bBrRuU]{0,2})"""
+    r"""(?:=>|:=|===|==|=|:|["'][ \t]{1,4}value=|\|)[ \t]{0,12}\\?"""
 )
+_STRING_PREFIX: Final = re.compile(rb"""[bBrRuU]{1,2}(?=["'])""")
 _SPOKEN: Final = rf"""{_NAME}["']?[ \t]+(?i:is|are|was)[ \t]*[:=]?[ \t]+["'\x60]?"""
 _OPTION: Final = rf"""{_NAME}[ \t=]["']?"""
 _ELEMENT: Final = rf"{_NAME}>"
@@ -48,6 +49,9 @@ _LONG: Final = 24
 
 _DRAWN: Final = 4
 """More changes between letters and digits than almost any variable name has."""
+
+_CLASS_NAME: Final = re.compile(r"[A-Z][A-Z0-9]{0,3}(?:[A-Z][a-z]{2,}){2,}\d?")
+"""``S3CredentialProvider``: capitalised words behind a short prefix, as types are named."""
 
 
 @dataclass(slots=True, eq=False)
@@ -90,7 +94,9 @@ def _value(data: bytes, at: int, behind: int) -> _Value | None:
     """Return the value assigned to the name at ``at``, whose keyword ends at ``behind``."""
     match = compiled(_SIGNED).match(data, behind, behind + _HEAD)
     if match is not None:
-        return _assigned(data, match.end(), compared=b"==" in data[behind : match.end()])
+        prefix = _STRING_PREFIX.match(data, match.end())
+        start = prefix.end() if prefix is not None else match.end()
+        return _assigned(data, start, compared=b"==" in data[behind : match.end()])
     match = compiled(_SPOKEN).match(data, behind, behind + _HEAD)
     if match is not None:
         phrase = _SPOKEN_VALUE.match(data, match.end())
@@ -166,6 +172,8 @@ def is_key(value: str) -> bool:
     if len(value) < _KEY_LEAST or not _is_value(value) or not is_random(value):
         return False
     if len(value) < _HEXADECIMAL_LEAST and _HEXADECIMAL.fullmatch(value):
+        return False
+    if _CLASS_NAME.fullmatch(value):
         return False
     kinds = [
         "d" if char.isdigit() else "u" if char.isupper() else "l" if char.isalpha() else "" for char in value

@@ -78,7 +78,7 @@ _TAIL: Final = b".,;:)]}*"
 _NOT: Final = re.compile(
     r"""(?ix) \d{1,2}:\d{2}\S* | \S+@\S+\.\S+ | [a-z]{1,12}-?\d+(?:\.\d+)+\S* | v?\d+(?:[.\-/]\d+)*[a-z]{0,3}
     | .*\.(?:py|js|ts|txt|json|ya?ml|md|html?|xml|csv|conf|cfg|ini|log|sh|php|java|go|rs|pdf|docx?|xlsx?|db|zip|gz)
-    | .*(?:\(\)|\[\]|=>|::|->|==).* | [\w.]*[\w.{][\[(].* | \d+-\w+ | \W.*\W
+    | [a-z_]+-\d | \w+=["'].* | .*(?:\(\)|\[\]|=>|::|->|==).* | [\w.]*[\w.{][\[(].* | \d+-\w+ | \W.*\W
     | (?:sha|md|base|utf|aes|rsa|pbkdf|bcrypt|argon|rfc|iso|oauth|http|ipv|win|x)-?\d\S*"""
 )
 _STRONG: Final = re.compile(

@@ -105,6 +105,9 @@ NO_SECRETS = [
     "IMAP_PASS=$IMAP_PASS",
     "password = auth[2](b3) or pw[:-1] + pass2",
     "word | " + "zero one | " * 14,
+    """To make valid dates, pass `dtype="datetime64[ns]"`""",
+    "We pass width-2 in the shell",
+    "storage:\n    credential_provider: B7CredentialProvider\n",
     "a bypass: road42b, the compass=N45E7x",
     "npm_config_globalconfig2 and npm_package_dependencies_react17",
     "hf_hub_download_with_retries_v2_final",
@@ -135,6 +138,13 @@ async def test_a_password_ends_with_its_line() -> None:
 async def test_an_ampersand_is_part_of_a_password_and_parts_members_of_a_query() -> None:
     assert await found("DB_PASS=Aal&Feld-47 psql") == ["Aal&Feld-47"]
     assert await found("GET /x?password=AalFeld-47&page=2") == ["AalFeld-47"]
+
+
+@pytest.mark.parametrize("start", ["b", "R", "uB"])
+async def test_a_value_that_begins_as_a_prefix_of_a_string_is_found_whole(start: str) -> None:
+    assert await found(f"api_key: {start}{DRAWN}w8N4") == [f"{start}{DRAWN}w8N4"]
+    assert await found(f"password={start}{WORD}") == [f"{start}{WORD}"]
+    assert await found(f"password = {start}'{WORD}'") == [WORD]
 
 
 async def test_a_weak_password_is_found_where_its_place_says_what_it_is() -> None:
