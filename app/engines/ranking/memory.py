@@ -53,6 +53,7 @@ class KnownTools:
     def __init__(self) -> None:
         self._tools: OrderedDict[bytes, _CachedTool] = OrderedDict()
         self._space: tuple[str, str] | None = None
+        self._last_list = 0
 
     def features(self, tools: Sequence[ToolCandidate]) -> list[ToolFeatures]:
         """Return the features of ``tools``; only those that are not cached are computed."""
@@ -63,7 +64,8 @@ class KnownTools:
             if remembered is None:
                 remembered = self._tools[digest] = _CachedTool(ToolFeatures.of(tool))
             features.append(remembered.features)
-        self._trim(len(tools))
+        self._last_list = len(tools)
+        self._trim()
         return features
 
     def without_vector(self, tools: Sequence[ToolCandidate]) -> list[ToolCandidate]:
@@ -86,7 +88,7 @@ class KnownTools:
             if remembered is None:
                 remembered = self._tools[digest] = _CachedTool(ToolFeatures.of(tool))
             remembered.vector = vector
-        self._trim(len(tools))
+        self._trim()
 
     def vectors(self, tools: Sequence[ToolCandidate]) -> tuple[Floats | None, tuple[str, str] | None]:
         """Return the vectors of ``tools``, a row each, and their encoder; (None, None) where one is missing."""
@@ -105,6 +107,7 @@ class KnownTools:
         for remembered in self._tools.values():
             remembered.vector = None
 
-    def _trim(self, needed: int) -> None:
-        while len(self._tools) > max(_MOST_TOOLS, needed):
+    def _trim(self) -> None:
+        # All of the list that was read last stay, also while vectors of a part of it come.
+        while len(self._tools) > max(_MOST_TOOLS, self._last_list):
             self._tools.popitem(last=False)

@@ -8,6 +8,7 @@ from dataclasses import astuple, dataclass
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from app.core.contracts.engines import Embedder, EngineReport, ToolCandidate, ToolRanking
 from app.core.errors import ServiceError
@@ -15,11 +16,13 @@ from app.core.offload import off_loop
 from app.engines.encoder import EncoderUnavailableError
 from app.engines.ranking import fusion
 from app.engines.ranking.fusion import HYBRID, LEXICAL, calibrated, merged, scored
-from app.engines.ranking.index import Query, ToolIndex
+from app.engines.ranking.index import Query, ToolEvidence, ToolIndex
 from app.engines.ranking.memory import KnownTools, digest_of, embedded_text
 from app.engines.ranking.postings import Floats
 from app.engines.ranking.steps import steps
 
+Flags = npt.NDArray[np.bool_]
+Places = npt.NDArray[np.intp]
 _CONSTANTS: Final = (
     fusion.WORDS,
     fusion.GRAMS,
@@ -40,18 +43,54 @@ _REQUEST: Final = 1_000
 """A longer text is mostly material that comes with a request: only its ends are used."""
 _ENDS: Final = 120
 _PATIENCE_S: Final = 3.0
+_WHOLE: Final = 2_048
+"""Most tools of a list that is embedded whole, in four seconds of a core; of a longer one what words rank well."""
+_BEST_BY_WORDS: Final = 128
+"""Tools that are embedded of a longer list, for a request and each of its steps. On the half of the open sets' queries
+that chooses, .003 of the needed tools among the best ten are lost by it (BFCL), or .001 (Seal-Tools)."""
 _COST: Final = 8
 """Cost of one tool and one text, in characters, for the decision to leave the event loop."""
 
 
 @dataclass(slots=True, eq=False)
 class _List:
-    """One list of tools; ``vectors`` and ``space``, their encoder, come later from ``embedding``."""
+    """One list of tools; a row of ``vectors`` for each, and ``space``, their encoder, come later from ``embedding``.
+
+    ``embedded`` says which rows are there.
+    """
 
     index: ToolIndex
     vectors: Floats | None = None
+    embedded: Flags | None = None
     space: tuple[str, str] | None = None
     embedding: "asyncio.Task[None] | None" = None
+
+    def has(self, wanted: Places) -> bool:
+        """Return whether the vectors of the ``wanted`` tools are there."""
+        return self.embedded is not None and bool(self.embedded[wanted].all())
+
+    def learn(self, wanted: Places, vectors: Floats, space: tuple[str, str]) -> None:
+        """Keep the vectors of the ``wanted`` tools; those of another encoder are dropped."""
+        if self.vectors is None or self.embedded is None or self.space != space:
+            self.vectors = np.zeros((self.index.count, vectors.shape[1]), dtype="<f4")
+            self.embedded = np.zeros(self.index.count, dtype=bool)
+            self.space = space
+        self.vectors[wanted] = vectors
+        self.embedded[wanted] = True
+
+    def forget(self) -> None:
+        """Drop the vectors."""
+        self.vectors = self.embedded = self.space = None
+
+    def likeness(self, wanted: Places, texts: Floats) -> Floats:
+        """Return how like each tool (row) is to each text (column); those that are not wanted are like none."""
+        assert self.vectors is not None  # noqa: S101 - whoever asks has looked
+        if len(wanted) == self.index.count:
+            return self.vectors @ texts.T
+        found = self.vectors[wanted] @ texts.T
+        likeness = np.tile(np.minimum(found.min(axis=0), np.float32(0)), (self.index.count, 1))
+        likeness[wanted] = found
+        return likeness
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +124,8 @@ class EmbeddedToolRanker:
     """Ranks by shared words and n-grams, and by meaning where there is an encoder.
 
     A list is indexed once. A request waits up to ``patience_s`` for the vectors of a new list; they are completed in
-    the background, and until then requests are ranked by words alone.
+    the background, and until then requests are ranked by words alone. Of a list of more than some thousand tools only
+    those are embedded that words rank among the best for a request.
     """
 
     def __init__(self, embedder: Embedder | None = None, *, patience_s: float = _PATIENCE_S) -> None:
@@ -104,9 +144,10 @@ class EmbeddedToolRanker:
             return ToolRanking([[0.0] * len(tools) for _ in queries], [every for _ in queries], report)
         listed = await self._list(tools)
         texts = [_Request.of(query) for query in queries]
-        meaning = await self._meaning(listed, tools, texts)
         size = _COST * len(tools) * sum(1 + len(request.steps) for request in texts)
-        scores_by_text = await off_loop(size, _ranked, listed.index, texts, meaning.likeness)
+        evidence = await off_loop(size, _evidence, listed.index, texts)
+        meaning = await self._meaning(listed, tools, texts, _wanted(evidence, len(tools)))
+        scores_by_text = await off_loop(size, _ranked, texts, evidence, meaning.likeness)
         order = [np.argsort(-scores, kind="stable").tolist() for scores in scores_by_text]
         return ToolRanking([scores.tolist() for scores in scores_by_text], order, meaning.report)
 
@@ -144,17 +185,14 @@ class EmbeddedToolRanker:
                 del self._seen[key]
 
     async def _meaning(
-        self, listed: _List, tools: Sequence[ToolCandidate], texts: Sequence[_Request]
+        self, listed: _List, tools: Sequence[ToolCandidate], texts: Sequence[_Request], wanted: Places
     ) -> _Meaning:
-        """Compare the tools with all texts, unless only words are available."""
+        """Compare the ``wanted`` tools with all texts, unless only words are available."""
         lexical = EngineReport("embedded-lexical", VERSION)
         if self._embedder is None:
             return _Meaning(None, lexical)
         try:
-            of_tools = listed.vectors
-            if of_tools is None:
-                of_tools = await self._embedded(self._embedder, listed, tools)
-            if of_tools is None:
+            if not await self._embedded(self._embedder, listed, tools, wanted):
                 return _Meaning(None, lexical)
             embedded = await self._embedder.embed([text for request in texts for text in request.embedded])
         except EncoderUnavailableError:
@@ -164,33 +202,49 @@ class EmbeddedToolRanker:
         report = embedded.report
         if (report.name, report.version) != listed.space:
             # Vectors of two encoders are not comparable: embed the list again for the next request.
-            listed.vectors = None
+            listed.forget()
             self._tools.forget_vectors()
             return _Meaning(None, EngineReport(lexical.name, VERSION, degraded=True))
         version = f"{VERSION}+{report.version}"
-        likeness = of_tools @ _matrix(embedded.vectors).T
+        likeness = listed.likeness(wanted, _matrix(embedded.vectors))
         return _Meaning(likeness, EngineReport("embedded-hybrid", version, report.degraded))
 
     async def _embedded(
-        self, embedder: Embedder, listed: _List, tools: Sequence[ToolCandidate]
-    ) -> Floats | None:
-        """Wait up to ``patience_s`` for the vectors of the tools; return them, or None where they are not ready."""
-        task = listed.embedding
-        if task is None:
-            task = listed.embedding = asyncio.create_task(self._embed(embedder, listed, tools))
-            task.add_done_callback(_mark_retrieved)
-        done, _ = await asyncio.wait({task}, timeout=self._patience_s)
-        if done:
-            listed.embedding = None
-            task.result()
-        return listed.vectors
+        self, embedder: Embedder, listed: _List, tools: Sequence[ToolCandidate], wanted: Places
+    ) -> bool:
+        """Wait up to ``patience_s`` for the vectors of the ``wanted`` tools; return whether they are there.
 
-    async def _embed(self, embedder: Embedder, listed: _List, tools: Sequence[ToolCandidate]) -> None:
-        missing = self._tools.without_vector(tools)
+        What another request has begun is waited for first, so that no tool is embedded twice.
+        """
+        clock = asyncio.get_running_loop().time
+        until = clock() + self._patience_s
+        own = None
+        while own is None and not listed.has(wanted):
+            task = listed.embedding
+            if task is None:
+                task = own = listed.embedding = asyncio.create_task(
+                    self._embed(embedder, listed, tools, wanted)
+                )
+                task.add_done_callback(_mark_retrieved)
+            done, _ = await asyncio.wait({task}, timeout=max(0.0, until - clock()))
+            if not done:
+                return False
+            if listed.embedding is task:
+                listed.embedding = None
+            task.result()
+        return listed.has(wanted)
+
+    async def _embed(
+        self, embedder: Embedder, listed: _List, tools: Sequence[ToolCandidate], wanted: Places
+    ) -> None:
+        chosen = [tools[place] for place in wanted.tolist()]
+        missing = self._tools.without_vector(chosen)
         # Where no tool is missing, embed one text to check that the vectors come from the present encoder.
         embedded = await embedder.embed([embedded_text(tool) for tool in missing] or [""])
         self._tools.learn(missing, embedded)
-        listed.vectors, listed.space = self._tools.vectors(tools)
+        vectors, space = self._tools.vectors(chosen)
+        if vectors is not None and space is not None:
+            listed.learn(wanted, vectors, space)
 
 
 def _matrix(vectors: Sequence[bytes]) -> Floats:
@@ -203,16 +257,31 @@ def _mark_retrieved(task: "asyncio.Task[None]") -> None:
         task.exception()
 
 
-def _ranked(index: ToolIndex, texts: Sequence[_Request], likeness: Floats | None) -> list[Floats]:
+def _evidence(index: ToolIndex, texts: Sequence[_Request]) -> list[list[ToolEvidence]]:
+    """Return for each request what words say of the tools, for the whole and for each step."""
+    return [[index.evidence(Query.of(text)) for text in (each.text, *each.steps)] for each in texts]
+
+
+def _wanted(evidence: Sequence[Sequence[ToolEvidence]], count: int) -> Places:
+    """Return the places of the tools whose meaning counts: all of a short list, of a longer one the best by words."""
+    if count <= _WHOLE:
+        return np.arange(count)
+    by_words = (scored(each, None).fused for whole_and_steps in evidence for each in whole_and_steps)
+    return np.unique([np.argpartition(-fused, _BEST_BY_WORDS)[:_BEST_BY_WORDS] for fused in by_words])
+
+
+def _ranked(
+    texts: Sequence[_Request], evidence: Sequence[Sequence[ToolEvidence]], likeness: Floats | None
+) -> list[Floats]:
     """Return the scores of all tools for each text."""
     column = 0
     scores_by_text = []
-    for request in texts:
+    for request, of_texts in zip(texts, evidence, strict=True):
         meanings = None if likeness is None else _meanings(request, likeness[:, column:])
         column += len(request.embedded)
         each = [
-            scored(index.evidence(Query.of(text)), None if meanings is None else meanings[number])
-            for number, text in enumerate((request.text, *request.steps))
+            scored(found, None if meanings is None else meanings[number])
+            for number, found in enumerate(of_texts)
         ]
         scores_by_text.append(calibrated(merged(each[0], each[1:]), LEXICAL if likeness is None else HYBRID))
     return scores_by_text

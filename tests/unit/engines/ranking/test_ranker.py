@@ -85,6 +85,53 @@ async def test_a_list_is_embedded_once_and_a_changed_one_costs_what_changed() ->
     assert embedder.asked[-2:] == ["new: ", "c"]
 
 
+def many_tools() -> tuple[ToolCandidate, ...]:
+    """Return more tools than are embedded whole: those about the weather, then about flights, then others."""
+    subjects = [("weather", 300), ("flight", 300), ("stock", 3000)]
+    return tuple(
+        ToolCandidate(f"{subject}{number}", f"Read the {subject} of region {number}.")
+        for subject, count in subjects
+        for number in range(count)
+    )
+
+
+async def test_of_a_long_list_only_what_words_rank_well_is_embedded_and_once() -> None:
+    embedder, tools = CountingEmbedder(), many_tools()
+    ranker = EmbeddedToolRanker(embedder)
+    first = await ranker.rank(["the weather"], tools)
+    assert first.report.name == "embedded-hybrid"
+    assert sorted(first.order[0]) == list(range(len(tools)))
+    assert len(embedder.asked) == 128 + 1
+    assert all(text.startswith("weather") for text in embedder.asked[:-1])
+    await ranker.rank(["the weather"], tools)
+    assert len(embedder.asked) == 128 + 2
+    await ranker.rank(["the flight"], tools)
+    assert all(text.startswith("flight") for text in embedder.asked[128 + 2 : -1])
+    assert len(embedder.asked) == 2 * 128 + 3
+
+
+async def test_in_a_long_list_meaning_decides_among_those_that_words_rank_well() -> None:
+    tools = (*many_tools(), ToolCandidate("weatherAtSea", "Read the weather of the sea."))
+    ranking = await EmbeddedToolRanker(CountingEmbedder()).rank(["the weather at sea"], tools)
+    by_words = await EmbeddedToolRanker().rank(["the weather at sea"], tools)
+    assert ranking.order[0][0] == by_words.order[0][0] == len(tools) - 1
+    best = set(ranking.order[0][:128])
+    assert all(tools[place].name.startswith("weather") for place in best)
+    assert ranking.order[0][1:128] != by_words.order[0][1:128]
+
+
+async def test_two_requests_for_one_long_list_embed_no_tool_twice() -> None:
+    embedder, tools = CountingEmbedder(), many_tools()
+    embedder.gate.clear()
+    ranker = EmbeddedToolRanker(embedder)
+    both = asyncio.gather(ranker.rank(["the weather"], tools), ranker.rank(["the flight"], tools))
+    await asyncio.sleep(0.05)
+    embedder.gate.set()
+    assert {ranking.report.name for ranking in await both} == {"embedded-hybrid"}
+    of_tools = [text for text in embedder.asked if ": " in text]
+    assert len(of_tools) == len(set(of_tools)) == 2 * 128
+
+
 async def test_words_serve_until_a_new_list_is_embedded() -> None:
     embedder = CountingEmbedder()
     embedder.gate.clear()
