@@ -82,16 +82,6 @@ class _List:
         """Drop the vectors."""
         self.vectors = self.embedded = self.space = None
 
-    def likeness(self, wanted: Places, texts: Floats) -> Floats:
-        """Return how like each tool (row) is to each text (column); those that are not wanted are like none."""
-        assert self.vectors is not None  # noqa: S101 - whoever asks has looked
-        if len(wanted) == self.index.count:
-            return self.vectors @ texts.T
-        found = self.vectors[wanted] @ texts.T
-        likeness = np.tile(np.minimum(found.min(axis=0), np.float32(0)), (self.index.count, 1))
-        likeness[wanted] = found
-        return likeness
-
 
 @dataclass(frozen=True, slots=True)
 class _Request:
@@ -199,14 +189,14 @@ class EmbeddedToolRanker:
             return _Meaning(None, lexical)
         except ServiceError:
             return _Meaning(None, EngineReport(lexical.name, VERSION, degraded=True))
-        report = embedded.report
-        if (report.name, report.version) != listed.space:
+        report, vectors = embedded.report, listed.vectors
+        if vectors is None or (report.name, report.version) != listed.space:
             # Vectors of two encoders are not comparable: embed the list again for the next request.
             listed.forget()
             self._tools.forget_vectors()
             return _Meaning(None, EngineReport(lexical.name, VERSION, degraded=True))
         version = f"{VERSION}+{report.version}"
-        likeness = listed.likeness(wanted, _matrix(embedded.vectors))
+        likeness = _likeness(vectors, wanted, _matrix(embedded.vectors))
         return _Meaning(likeness, EngineReport("embedded-hybrid", version, report.degraded))
 
     async def _embedded(
@@ -247,6 +237,16 @@ class EmbeddedToolRanker:
             listed.learn(wanted, vectors, space)
 
 
+def _likeness(vectors: Floats, wanted: Places, texts: Floats) -> Floats:
+    """Return how like each tool (row) is to each text (column); those that are not wanted are like none."""
+    if len(wanted) == len(vectors):
+        return vectors @ texts.T
+    near = vectors[wanted] @ texts.T
+    likeness = np.tile(np.minimum(near.min(axis=0), np.float32(0)), (len(vectors), 1))
+    likeness[wanted] = near
+    return likeness
+
+
 def _matrix(vectors: Sequence[bytes]) -> Floats:
     return np.frombuffer(b"".join(vectors), dtype="<f4").reshape(len(vectors), -1)
 
@@ -280,8 +280,8 @@ def _ranked(
         meanings = None if likeness is None else _meanings(request, likeness[:, column:])
         column += len(request.embedded)
         each = [
-            scored(found, None if meanings is None else meanings[number])
-            for number, found in enumerate(of_texts)
+            scored(words, None if meanings is None else meanings[number])
+            for number, words in enumerate(of_texts)
         ]
         scores_by_text.append(calibrated(merged(each[0], each[1:]), LEXICAL if likeness is None else HYBRID))
     return scores_by_text
