@@ -120,16 +120,18 @@ async def test_in_a_long_list_meaning_decides_among_those_that_words_rank_well()
     assert ranking.order[0][1:128] != by_words.order[0][1:128]
 
 
-async def test_two_requests_for_one_long_list_embed_no_tool_twice() -> None:
+async def test_requests_that_come_together_embed_no_tool_of_a_long_list_twice() -> None:
     embedder, tools = CountingEmbedder(), many_tools()
-    embedder.gate.clear()
     ranker = EmbeddedToolRanker(embedder)
-    both = asyncio.gather(ranker.rank(["the weather"], tools), ranker.rank(["the flight"], tools))
-    await asyncio.sleep(0.05)
+    await ranker.rank(["the stock"], tools)  # so that all of them soon wait for the encoder
+    embedder.gate.clear()
+    texts = ("the weather", "the weather", "the flight")
+    together = asyncio.gather(*(ranker.rank([text], tools) for text in texts))
+    await asyncio.sleep(0.3)
     embedder.gate.set()
-    assert {ranking.report.name for ranking in await both} == {"embedded-hybrid"}
+    assert {ranking.report.name for ranking in await together} == {"embedded-hybrid"}
     of_tools = [text for text in embedder.asked if ": " in text]
-    assert len(of_tools) == len(set(of_tools)) == 2 * 128
+    assert len(of_tools) == len(set(of_tools)) == 3 * 128
 
 
 async def test_words_serve_until_a_new_list_is_embedded() -> None:
