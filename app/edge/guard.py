@@ -3,7 +3,6 @@
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -51,7 +50,9 @@ _SECURITY_HEADERS: Final = (
     (b"cache-control", b"no-store"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
 )
+_SECURITY_NAMES: Final = frozenset(name for name, _ in _SECURITY_HEADERS)
 _CHALLENGED: Final = frozenset({401, 403})
+_JSON: Final = b"application/json"
 _UNBUFFERED: Final = (b"x-accel-buffering", b"no")
 """Tells nginx to pass each event on as it comes, which it would keep where it compresses answers."""
 
@@ -98,10 +99,12 @@ class EdgeGuard:
     logger: Any = field(default_factory=lambda: structlog.get_logger("sluice"))
     bodies: Bodies = field(init=False)
     freed: FreedMemory = field(default_factory=FreedMemory)
+    _prefixes: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         """Build what reads the bodies, within the limits."""
         object.__setattr__(self, "bodies", Bodies.within(self.limits))
+        object.__setattr__(self, "_prefixes", tuple(surface.prefix for surface in self.surfaces))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection of the server."""
@@ -114,6 +117,8 @@ class EdgeGuard:
 
     def _surface_at(self, path: str) -> ForeignSurface | None:
         """Return the surface that has ``path``, or None."""
+        if not path.startswith(self._prefixes):
+            return None
         for surface in self.surfaces:
             if path.startswith(surface.prefix):
                 return surface
@@ -138,12 +143,14 @@ class EdgeGuard:
         self.metrics.begin()
         self.drain.running += 1
         tracer = self.tracer
-        tracing = nullcontext() if tracer is None else tracer.span(scope["method"], facts.traceparent)
         try:
-            with tracing as span:
+            if tracer is None:
                 await self._answered(scope, receive, answer)
                 exchange = _exchange(scope, facts, answer, time.perf_counter() - started)
-                if tracer is not None:
+            else:
+                with tracer.span(scope["method"], facts.traceparent) as span:
+                    await self._answered(scope, receive, answer)
+                    exchange = _exchange(scope, facts, answer, time.perf_counter() - started)
                     tracer.finish(span, exchange)
         except BaseException:
             # Only cancellation comes here: the server is shutting down or the client is gone.
@@ -164,16 +171,17 @@ class EdgeGuard:
         facts = facts_of(scope)
         holding: Holding | None = None
         try:
-            headers = self._checked(scope, facts)
+            surface, method = self._surface_at(facts.path), scope["method"]
+            headers = self._checked(scope, facts, surface)
             served: Served = scope.get("state", {}).get(SERVED, self.served)
-            surface = self._surface_at(facts.path)
             gate = served.gate if surface is None else surface.gate_of(facts.path, served)
-            if has_body(scope["method"]) and gate is not None:
-                await self._check_caller(gate, scope, facts, headers)
-            self._check_query(scope, facts)
-            if has_body(scope["method"]):
+            if has_body(method) and gate is not None:
+                await self._check_caller(gate, scope, facts, headers, surface)
+            if surface is None and scope.get("query_string"):
+                self._check_query(scope, facts)
+            if has_body(method):
                 holding = self.bodies.holding(facts.caller)
-                receive = await self._body(facts, headers, receive, holding)
+                receive = await self._body(method, facts, headers, receive, holding)
             await self._routed(served, facts)(scope, receive, answer.send)
             if not answer.started:  # it ended because nobody was left to answer
                 answer.status = CLIENT_GONE
@@ -198,25 +206,29 @@ class EdgeGuard:
             return served.mcp or self.app
         return (served.invoke if facts.path.startswith(INVOKE_PREFIX) else None) or self.app
 
-    def _checked(self, scope: Scope, facts: RequestFacts) -> Headers:
+    def _checked(self, scope: Scope, facts: RequestFacts, surface: ForeignSurface | None) -> Headers:
         """Check all that can be checked without knowing the caller or the route."""
         headers = Headers(scope["headers"])
         if self.drain.draining and facts.path not in _ALWAYS_SERVED:
             raise Refused(
                 OverloadedError("This process is shutting down; another one answers.", retry_after_s=1)
             )
-        check_path(scope, self._surface_at(facts.path))
+        check_path(scope, surface)
         check_origin(headers, facts.path, self.limits)
         return headers
 
     async def _check_caller(
-        self, gate: CallerGate, scope: Scope, facts: RequestFacts, headers: Headers
+        self,
+        gate: CallerGate,
+        scope: Scope,
+        facts: RequestFacts,
+        headers: Headers,
+        surface: ForeignSurface | None,
     ) -> None:
         """Refuse who has no valid key, or no role for this route, before anything of the body is read."""
         try:
             needed = MCP_NEEDS if facts.is_mcp else self.routes.needs_of(scope["method"], facts.path)
             facts.required = needed.roles if needed is not None else ()
-            surface = self._surface_at(facts.path)
             key = headers.bearer if surface is None else surface.credential(scope["headers"])
             caller = await gate.authenticate(key, facts.address)
             if facts.end_users:
@@ -231,18 +243,16 @@ class EdgeGuard:
 
     def _check_query(self, scope: Scope, facts: RequestFacts) -> None:
         """Refuse names in the query that the route does not read."""
-        query = scope.get("query_string", b"")
-        if not query or self._surface_at(facts.path) is not None:
-            return
+        query = scope["query_string"]
         fault = self.routes.queries.fault(scope["method"], facts.path, query, mcp=facts.is_mcp)
         if fault is not None:
             raise Refused(fault, linger=has_body(scope["method"]))
 
     async def _body(
-        self, facts: RequestFacts, headers: Headers, receive: Receive, holding: Holding
+        self, method: str, facts: RequestFacts, headers: Headers, receive: Receive, holding: Holding
     ) -> Receive:
         """Read the body, if there is one; return where it is to be read again, or for the first time."""
-        streamed = self.routes.streamed(facts.path, headers)
+        streamed = self.routes.streamed(method, facts.path, headers)
         if streamed is not None:
             return await self.bodies.streamed(receive, headers, streamed, holding)
         return replayed(await self.bodies.json(receive, headers, facts, holding), receive)
@@ -350,9 +360,12 @@ class _Answer:
             headers = list(message.get("headers", ()))
             if self._resources is not None and self.status in _CHALLENGED:
                 headers = self._resources.challenged(self.status, headers, self._facts, self._sent)
-            present = {name.lower() for name, _ in headers}
-            headers += [pair for pair in _SECURITY_HEADERS if pair[0] not in present]
-            if _is_event_stream(headers):
+            present = {name.lower(): value for name, value in headers}
+            if present.keys().isdisjoint(_SECURITY_NAMES):
+                headers += _SECURITY_HEADERS
+            else:
+                headers += [pair for pair in _SECURITY_HEADERS if pair[0] not in present]
+            if present.get(b"content-type", _JSON) != _JSON and _is_event_stream(headers):
                 headers = [pair for pair in headers if pair[0].lower() != _UNBUFFERED[0]] + [_UNBUFFERED]
             # A provider's own id of the request keeps its header, by which its clients know it.
             headers += [(_OWN_ID, value) if name in present else (name, value) for name, value in self._ids]

@@ -19,7 +19,7 @@ def declared() -> DeclaredLimits:
 
 
 def streamed(declared: DeclaredLimits, path: str, kind: str) -> frozenset[str] | None:
-    limits = declared.streamed(path, Headers([(b"content-type", kind.encode())]))
+    limits = declared.streamed("POST", path, Headers([(b"content-type", kind.encode())]))
     return limits.streamed if limits is not None else None
 
 
