@@ -141,18 +141,17 @@ def _piece(cycle: RequestResponseCycle, start: Message, message: Message) -> byt
         or cycle.scope["method"] == "HEAD"
     ):
         return None
-    headers = [*cycle.default_headers, *start["headers"]]
-    names = [name for name, _ in headers]
+    names, values = zip(*cycle.default_headers, *start["headers"], strict=True)
     if (
         names.count(_LENGTH) != 1
         or not _FRAMING.isdisjoint(names)
         or b"".join(names).translate(None, _NAME_BYTES)
-        or b"".join([value for _, value in headers]).translate(None, _VALUE_BYTES)
-        or headers[names.index(_LENGTH)][1] != b"%d" % len(body)
+        or b"".join(values).translate(None, _VALUE_BYTES)
+        or values[names.index(_LENGTH)] != b"%d" % len(body)
     ):
         return None
-    lines = [b"%b: %b\r\n" % (name, value) for name, value in headers]
-    return b"".join((STATUS_LINE[start["status"]], *lines, b"\r\n", body))
+    lines = b"\r\n".join(map(b": ".join, zip(names, values, strict=True)))
+    return b"%b%b\r\n\r\n%b" % (STATUS_LINE[start["status"]], lines, body)
 
 
 def protocol_with(header_timeout_s: float) -> type[TimedConnection]:

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -11,14 +11,15 @@ from fastapi import FastAPI
 from fastapi.middleware.asyncexitstack import AsyncExitStackMiddleware
 from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.routing import BaseRoute
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.core.errors import InvalidRequestError, OverloadedError, ServiceError
 from app.core.strictjson import dumps
+from app.edge.answers import Answer
 from app.edge.bodies import Bodies, linger, replayed
 from app.edge.budget import SMALL_BODY, Holding
 from app.edge.facts import GROUP_PATH, INVOKE_PREFIX, RequestFacts, facts_of, is_under_mcp
-from app.edge.lifespan_state import SERVED, CallerGate, Served
+from app.edge.lifespan_state import SERVED, CallerGate, Drain, Served
 from app.edge.limits import (
     MCP_NEEDS,
     PROBES,
@@ -35,7 +36,7 @@ from app.edge.memory import FreedMemory
 from app.edge.observability import UNMATCHED, FinishedRequest, Metrics, log_bug, log_request
 from app.edge.problems import error_headers, internal_error, problem, status_of
 from app.edge.protected_resources import ProtectedResources
-from app.edge.surfaces import ForeignRefusal, ForeignSurface, RawHeaders
+from app.edge.surfaces import ForeignRefusal, ForeignSurface
 from app.edge.tracing import Tracer
 
 CLIENT_GONE: Final = 499
@@ -43,37 +44,6 @@ CLIENT_GONE: Final = 499
 _PARSE_ERROR: Final = -32700
 _INVALID_REQUEST: Final = -32600
 _ALWAYS_SERVED: Final = PROBES | {"/metrics"}
-_OWN_ID: Final = b"x-sluice-request-id"
-_SECURITY_HEADERS: Final = (
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cache-control", b"no-store"),
-    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
-)
-_SECURITY_NAMES: Final = frozenset(name for name, _ in _SECURITY_HEADERS)
-_CHALLENGED: Final = frozenset({401, 403})
-_JSON: Final = b"application/json"
-_UNBUFFERED: Final = (b"x-accel-buffering", b"no")
-"""Tells nginx to pass each event on as it comes, which it would keep where it compresses answers."""
-
-
-class Drain:
-    """Whether this process still takes new requests, and how many it is busy with."""
-
-    def __init__(self) -> None:
-        self.draining = False
-        self.running = 0
-        self._listeners: list[Callable[[], object]] = []
-
-    def subscribe(self, listener: Callable[[], object]) -> None:
-        """Call ``listener`` once, when the process goes out of service; it may be called from a signal handler."""
-        self._listeners.append(listener)
-
-    def begin(self) -> None:
-        """Refuse new requests from now on; those that run may end, and the listeners end what never would."""
-        self.draining = True
-        for tell in self._listeners:
-            tell()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +108,7 @@ class EdgeGuard:
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         facts = facts_of(scope)
-        answer = _Answer(send, facts, self.drain, scope["headers"], self.resources)
+        answer = Answer(send, facts, self.drain, scope["headers"], self.resources)
         started = time.perf_counter()
         self.metrics.begin()
         self.drain.running += 1
@@ -166,7 +136,7 @@ class EdgeGuard:
             self.metrics.end(exchange)
             log_request(self.logger, exchange)
 
-    async def _answered(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
+    async def _answered(self, scope: Scope, receive: Receive, answer: Answer) -> None:
         """Run the request and answer its failure, whatever it is."""
         facts = facts_of(scope)
         holding: Holding | None = None
@@ -265,7 +235,7 @@ class EdgeGuard:
     async def _refuse(
         self,
         facts: RequestFacts,
-        answer: "_Answer",
+        answer: Answer,
         error: ServiceError,
         status: int | None = None,
         rest: Receive | None = None,
@@ -327,64 +297,7 @@ class GuardedApp(FastAPI):
         await self._guard(scope, receive, send)
 
 
-class _Answer:
-    """Passes the answer on, adds the headers that every answer has, and remembers what logs want to know."""
-
-    __slots__ = ("_drain", "_facts", "_ids", "_resources", "_send", "_sent", "bytes_out", "closing", "status")
-
-    def __init__(
-        self,
-        send: Send,
-        facts: RequestFacts,
-        drain: Drain,
-        sent: RawHeaders,
-        resources: ProtectedResources | None,
-    ) -> None:
-        self._send, self._sent = send, sent
-        self._facts, self._resources = facts, resources
-        self._ids = [(b"x-request-id", facts.request_id.encode())]
-        if facts.client_request_id is not None:
-            self._ids.append((b"x-client-request-id", facts.client_request_id.encode()))
-        self._drain = drain
-        self.closing = False
-        self.status = 0
-        self.bytes_out = 0
-
-    @property
-    def started(self) -> bool:
-        return self.status != 0
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            headers = list(message.get("headers", ()))
-            if self._resources is not None and self.status in _CHALLENGED:
-                headers = self._resources.challenged(self.status, headers, self._facts, self._sent)
-            present = {name.lower(): value for name, value in headers}
-            if present.keys().isdisjoint(_SECURITY_NAMES):
-                headers += _SECURITY_HEADERS
-            else:
-                headers += [pair for pair in _SECURITY_HEADERS if pair[0] not in present]
-            if present.get(b"content-type", _JSON) != _JSON and _is_event_stream(headers):
-                headers = [pair for pair in headers if pair[0].lower() != _UNBUFFERED[0]] + [_UNBUFFERED]
-            # A provider's own id of the request keeps its header, by which its clients know it.
-            headers += [(_OWN_ID, value) if name in present else (name, value) for name, value in self._ids]
-            if (self.closing or self._drain.draining) and b"connection" not in present:
-                headers.append((b"connection", b"close"))
-            message = {**message, "headers": headers}
-        elif message["type"] == "http.response.body":
-            self.bytes_out += len(message.get("body", b""))
-        await self._send(message)
-
-
-def _is_event_stream(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    return any(
-        name.lower() == b"content-type" and value.lower().startswith(b"text/event-stream")
-        for name, value in headers
-    )
-
-
-def _exchange(scope: Scope, facts: RequestFacts, answer: _Answer, seconds: float) -> FinishedRequest:
+def _exchange(scope: Scope, facts: RequestFacts, answer: Answer, seconds: float) -> FinishedRequest:
     return FinishedRequest(
         method=scope["method"],
         route=_template(scope, facts),
