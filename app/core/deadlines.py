@@ -39,6 +39,11 @@ class WaitLimit:
         self._until = until
         self._over = False
 
+    @classmethod
+    def after(cls, seconds: float) -> "WaitLimit":
+        """Return a limit of ``seconds`` from now."""
+        return cls(asyncio.get_running_loop().time() + seconds)
+
     def __enter__(self) -> None:
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - what waits is a task
