@@ -54,3 +54,17 @@ def test_documents_come_in_their_own_formats_or_as_json(declared):
 )
 def test_every_other_route_takes_json(declared, path):
     assert streamed(declared, path, "application/pdf") is None
+
+
+def test_what_is_remembered_of_paths_stays_small_whatever_is_asked_for(declared):
+    names = [f"/api/v1/collections/{number}/documents" for number in range(3000)]
+    assert all("application/pdf" in streamed(declared, path, "application/pdf") for path in names)
+    assert streamed(declared, f"/api/v1/collections/{'a' * 5000}/documents", "application/pdf")
+    declared.needs_of("BREW", DOCUMENTS)
+    info = declared._remembered.cache_info()
+    assert info.currsize <= 1024
+    before = info.misses + info.hits
+    declared.needs_of("BREW", DOCUMENTS)
+    declared.needs_of("POST", f"/{'a' * 5000}")
+    after = declared._remembered.cache_info()
+    assert after.misses + after.hits == before
