@@ -3,12 +3,15 @@
 import os
 import threading
 import time
-from uuid import UUID
+from uuid import UUID, SafeUUID
 
 _RANDOM_BITS = 74
 _STEP_BITS = 32
 _LOW_BITS = 62
 _DRAWN_BYTES = 1024
+_LOW = (1 << _LOW_BITS) - 1
+_MARKS = 0x7 << 76 | 0b10 << 62
+"""The version, and the variant."""
 
 
 class _RandomBits:
@@ -24,10 +27,11 @@ class _RandomBits:
     def next(self, bits: int) -> int:
         """Return ``bits`` random bits as a number."""
         size = (bits + 7) // 8
-        if self._position + size > len(self._drawn):
-            self._drawn, self._position = os.urandom(_DRAWN_BYTES), 0
-        start, self._position = self._position, self._position + size
-        return int.from_bytes(self._drawn[start : start + size]) >> (8 * size - bits)
+        start, end = self._position, self._position + size
+        if end > len(self._drawn):
+            self._drawn, start, end = os.urandom(_DRAWN_BYTES), 0, size
+        self._position = end
+        return int.from_bytes(self._drawn[start:end]) >> (8 * size - bits)
 
 
 class _Clock:
@@ -61,7 +65,11 @@ def uuid7() -> UUID:
 
     Within one millisecond the random part grows by a random step (section 6.2, method 2).
     """
-    return UUID(int=_next())
+    made = object.__new__(UUID)
+    # What its initialiser does with a number, after it has asked five times what it was given.
+    object.__setattr__(made, "int", _next())
+    object.__setattr__(made, "is_safe", SafeUUID.unknown)
+    return made
 
 
 def uuid7_text() -> str:
@@ -72,5 +80,4 @@ def uuid7_text() -> str:
 
 def _next() -> int:
     millis, random = _clock.advance()
-    high, low = random >> _LOW_BITS, random & ((1 << _LOW_BITS) - 1)
-    return millis << 80 | 0x7 << 76 | high << 64 | 0b10 << 62 | low
+    return millis << 80 | (random >> _LOW_BITS) << 64 | random & _LOW | _MARKS

@@ -10,6 +10,7 @@ from typing import Final
 from starlette.types import Message, Receive
 
 from app.core.access import Caller, Role
+from app.core.deadlines import WaitLimit
 from app.core.errors import DeadlineExceededError, ForbiddenError, ServiceError, TooLargeError
 from app.core.strictjson import loads
 from app.edge.budget import SMALL_BODY, ByteBudget, Holding
@@ -53,7 +54,8 @@ class Bodies:
         if headers.announces_body:
             check_type(headers, _JSON)
         announced = headers.content_length or (SMALL_BODY if headers.announces_body else 0)
-        await self._hold(holding, announced)
+        if announced:
+            await self._hold(holding, announced)
         body = await self._timed(receive, largest, holding)
         holding.shrink(len(body))
         if not body:
@@ -86,7 +88,7 @@ class Bodies:
         until = asyncio.get_running_loop().time() + self.limits.body_timeout_s
         while True:
             try:
-                async with asyncio.timeout_at(until):
+                with WaitLimit(until):
                     message = await receive()
             except TimeoutError:
                 raise Refused(too_slow(), HTTPStatus.REQUEST_TIMEOUT) from None

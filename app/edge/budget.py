@@ -40,7 +40,8 @@ class ByteBudget:
     """
 
     def __init__(self, limits: ByteLimits | None = None) -> None:
-        self._limits = limits or ByteLimits()
+        limits = limits or ByteLimits()
+        self._most = (limits.total, limits.tenant, limits.key)
         self._held: dict[str, int] = {}
         self._queue: deque[_Waiting] = deque()
         self._waiting: Counter[str] = Counter()
@@ -61,8 +62,11 @@ class ByteBudget:
 
     def take(self, lanes: tuple[str, ...], size: int) -> None:
         """Count ``size`` bytes of a small body, or raise OverloadedError."""
-        if self._full_lanes(lanes, size, reserved=False):
-            raise _overloaded()
+        held = self._held
+        for lane, most in zip(lanes, self._most, strict=True):
+            already = held.get(lane, 0)
+            if already and already + size > most:
+                raise _overloaded()
         self._count(lanes, size)
 
     async def wait(self, lanes: tuple[str, ...], size: int, timeout_s: float) -> None:
@@ -84,7 +88,13 @@ class ByteBudget:
 
     def give_back(self, lanes: tuple[str, ...], size: int) -> None:
         """Take ``size`` bytes out of the count, and let those go on that fit now."""
-        self._count(lanes, -size)
+        held = self._held
+        for lane in lanes:
+            left = held[lane] - size
+            if left:
+                held[lane] = left
+            else:
+                del held[lane]
         if self._queue:
             self._pass_on()
 
@@ -102,7 +112,7 @@ class ByteBudget:
         for waiting in list(self._queue):
             if waiting.turn.done() or not blocked.isdisjoint(waiting.lanes):
                 continue  # done: its request has ended, and takes it out of the queue by itself
-            full = self._full_lanes(waiting.lanes, waiting.size, reserved=True)
+            full = self._full_lanes(waiting.lanes, waiting.size)
             if full:
                 blocked |= full
                 if _TOTAL in blocked:
@@ -114,21 +124,24 @@ class ByteBudget:
             waiting.turn.set_result(None)
 
     def _left_queue(self, waiting: _Waiting) -> None:
-        _add(self._waiting, waiting.lanes[1], -1)
+        tenant = waiting.lanes[1]
+        self._waiting[tenant] -= 1
+        if not self._waiting[tenant]:
+            del self._waiting[tenant]
 
-    def _full_lanes(self, lanes: tuple[str, ...], size: int, *, reserved: bool) -> set[str]:
-        limits = self._limits
+    def _full_lanes(self, lanes: tuple[str, ...], size: int) -> set[str]:
+        """Return the lanes in which a large body does not fit: it leaves the part that is kept for small ones."""
         full = set()
-        for lane, limit in zip(lanes, (limits.total, limits.tenant, limits.key), strict=True):
-            most = limit - limit // _RESERVED if reserved else limit
+        for lane, most in zip(lanes, self._most, strict=True):
             already = self._held.get(lane, 0)
-            if already and already + size > most:
+            if already and already + size > most - most // _RESERVED:
                 full.add(lane)
         return full
 
     def _count(self, lanes: tuple[str, ...], size: int) -> None:
+        held = self._held
         for lane in lanes:
-            _add(self._held, lane, size)
+            held[lane] = held.get(lane, 0) + size
 
 
 @dataclass(slots=True)
@@ -159,14 +172,6 @@ class Holding:
     def release(self) -> None:
         """Hold nothing more."""
         self.shrink(0)
-
-
-def _add(counter: dict[str, int], name: str, amount: int) -> None:
-    total = counter.get(name, 0) + amount
-    if total > 0:
-        counter[name] = total
-    else:
-        counter.pop(name, None)
 
 
 def _overloaded() -> OverloadedError:

@@ -20,7 +20,10 @@ GROUP_PATH: Final = "/mcp/groups/"
 
 _KEY: Final = "sluice.request"
 _END_USER: Final = b"x-sluice-user"
-_TRACEPARENT = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
+_REQUEST_ID: Final = b"x-request-id"
+_TRACEPARENT: Final = b"traceparent"
+_ENDPOINTS: Final = frozenset({MCP_PATH, INTERCEPTORS_PATH})
+_TRACE = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 
 
 @dataclass(slots=True)
@@ -96,25 +99,22 @@ def facts_of(scope: MutableMapping[str, Any]) -> RequestFacts:
 
 
 def _begun(scope: MutableMapping[str, Any]) -> RequestFacts:
-    wanted = trace = ""
-    end_users: list[bytes] = []
-    for name, value in scope["headers"]:
-        if name == b"x-request-id":
-            wanted = value.decode("latin-1")
-        elif name == b"traceparent":
-            trace = value.decode("latin-1")
-        elif name == _END_USER:
-            end_users.append(value)
+    fields = dict(scope["headers"])
+    wanted = fields[_REQUEST_ID].decode("latin-1") if _REQUEST_ID in fields else ""
+    trace = fields[_TRACEPARENT].decode("latin-1") if _TRACEPARENT in fields else ""
+    end_users = (
+        [value for name, value in scope["headers"] if name == _END_USER] if _END_USER in fields else ()
+    )
     client, path = scope.get("client"), scope["path"]
     group = path.removeprefix(GROUP_PATH) if path.startswith(GROUP_PATH) else None
     return RequestFacts(
         request_id=uuid7_text(),
         client_request_id=wanted if wanted and is_client_request_id(wanted) else None,
-        traceparent=trace if _TRACEPARENT.fullmatch(trace) else None,
+        traceparent=trace if trace and _TRACE.fullmatch(trace) else None,
         address=client[0] if client else None,
         end_users=end_users,
         path=path,
-        is_mcp=group is not None or path in {MCP_PATH, INTERCEPTORS_PATH},
+        is_mcp=group is not None or path in _ENDPOINTS,
         group=group,
         interceptors_only=path == INTERCEPTORS_PATH,
     )

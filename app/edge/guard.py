@@ -2,8 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -12,14 +11,15 @@ from fastapi import FastAPI
 from fastapi.middleware.asyncexitstack import AsyncExitStackMiddleware
 from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.routing import BaseRoute
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.core.errors import InvalidRequestError, OverloadedError, ServiceError
 from app.core.strictjson import dumps
+from app.edge.answers import Answer
 from app.edge.bodies import Bodies, linger, replayed
 from app.edge.budget import SMALL_BODY, Holding
 from app.edge.facts import GROUP_PATH, INVOKE_PREFIX, RequestFacts, facts_of, is_under_mcp
-from app.edge.lifespan_state import SERVED, CallerGate, Served
+from app.edge.lifespan_state import SERVED, CallerGate, Drain, Served
 from app.edge.limits import (
     MCP_NEEDS,
     PROBES,
@@ -36,7 +36,7 @@ from app.edge.memory import FreedMemory
 from app.edge.observability import UNMATCHED, FinishedRequest, Metrics, log_bug, log_request
 from app.edge.problems import error_headers, internal_error, problem, status_of
 from app.edge.protected_resources import ProtectedResources
-from app.edge.surfaces import ForeignRefusal, ForeignSurface, RawHeaders
+from app.edge.surfaces import ForeignRefusal, ForeignSurface
 from app.edge.tracing import Tracer
 
 CLIENT_GONE: Final = 499
@@ -44,35 +44,6 @@ CLIENT_GONE: Final = 499
 _PARSE_ERROR: Final = -32700
 _INVALID_REQUEST: Final = -32600
 _ALWAYS_SERVED: Final = PROBES | {"/metrics"}
-_OWN_ID: Final = b"x-sluice-request-id"
-_SECURITY_HEADERS: Final = (
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cache-control", b"no-store"),
-    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
-)
-_CHALLENGED: Final = frozenset({401, 403})
-_UNBUFFERED: Final = (b"x-accel-buffering", b"no")
-"""Tells nginx to pass each event on as it comes, which it would keep where it compresses answers."""
-
-
-class Drain:
-    """Whether this process still takes new requests, and how many it is busy with."""
-
-    def __init__(self) -> None:
-        self.draining = False
-        self.running = 0
-        self._listeners: list[Callable[[], object]] = []
-
-    def subscribe(self, listener: Callable[[], object]) -> None:
-        """Call ``listener`` once, when the process goes out of service; it may be called from a signal handler."""
-        self._listeners.append(listener)
-
-    def begin(self) -> None:
-        """Refuse new requests from now on; those that run may end, and the listeners end what never would."""
-        self.draining = True
-        for tell in self._listeners:
-            tell()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +69,12 @@ class EdgeGuard:
     logger: Any = field(default_factory=lambda: structlog.get_logger("sluice"))
     bodies: Bodies = field(init=False)
     freed: FreedMemory = field(default_factory=FreedMemory)
+    _prefixes: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         """Build what reads the bodies, within the limits."""
         object.__setattr__(self, "bodies", Bodies.within(self.limits))
+        object.__setattr__(self, "_prefixes", tuple(surface.prefix for surface in self.surfaces))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection of the server."""
@@ -114,6 +87,8 @@ class EdgeGuard:
 
     def _surface_at(self, path: str) -> ForeignSurface | None:
         """Return the surface that has ``path``, or None."""
+        if not path.startswith(self._prefixes):
+            return None
         for surface in self.surfaces:
             if path.startswith(surface.prefix):
                 return surface
@@ -133,17 +108,19 @@ class EdgeGuard:
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         facts = facts_of(scope)
-        answer = _Answer(send, facts, self.drain, scope["headers"], self.resources)
+        answer = Answer(send, facts, self.drain, scope["headers"], self.resources)
         started = time.perf_counter()
         self.metrics.begin()
         self.drain.running += 1
         tracer = self.tracer
-        tracing = nullcontext() if tracer is None else tracer.span(scope["method"], facts.traceparent)
         try:
-            with tracing as span:
+            if tracer is None:
                 await self._answered(scope, receive, answer)
                 exchange = _exchange(scope, facts, answer, time.perf_counter() - started)
-                if tracer is not None:
+            else:
+                with tracer.span(scope["method"], facts.traceparent) as span:
+                    await self._answered(scope, receive, answer)
+                    exchange = _exchange(scope, facts, answer, time.perf_counter() - started)
                     tracer.finish(span, exchange)
         except BaseException:
             # Only cancellation comes here: the server is shutting down or the client is gone.
@@ -159,21 +136,22 @@ class EdgeGuard:
             self.metrics.end(exchange)
             log_request(self.logger, exchange)
 
-    async def _answered(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
+    async def _answered(self, scope: Scope, receive: Receive, answer: Answer) -> None:
         """Run the request and answer its failure, whatever it is."""
         facts = facts_of(scope)
         holding: Holding | None = None
         try:
-            headers = self._checked(scope, facts)
+            surface, method = self._surface_at(facts.path), scope["method"]
+            headers = self._checked(scope, facts, surface)
             served: Served = scope.get("state", {}).get(SERVED, self.served)
-            surface = self._surface_at(facts.path)
             gate = served.gate if surface is None else surface.gate_of(facts.path, served)
-            if has_body(scope["method"]) and gate is not None:
-                await self._check_caller(gate, scope, facts, headers)
-            self._check_query(scope, facts)
-            if has_body(scope["method"]):
+            if has_body(method) and gate is not None:
+                await self._check_caller(gate, scope, facts, headers, surface)
+            if surface is None and scope.get("query_string"):
+                self._check_query(scope, facts)
+            if has_body(method):
                 holding = self.bodies.holding(facts.caller)
-                receive = await self._body(facts, headers, receive, holding)
+                receive = await self._body(method, facts, headers, receive, holding)
             await self._routed(served, facts)(scope, receive, answer.send)
             if not answer.started:  # it ended because nobody was left to answer
                 answer.status = CLIENT_GONE
@@ -198,25 +176,29 @@ class EdgeGuard:
             return served.mcp or self.app
         return (served.invoke if facts.path.startswith(INVOKE_PREFIX) else None) or self.app
 
-    def _checked(self, scope: Scope, facts: RequestFacts) -> Headers:
+    def _checked(self, scope: Scope, facts: RequestFacts, surface: ForeignSurface | None) -> Headers:
         """Check all that can be checked without knowing the caller or the route."""
         headers = Headers(scope["headers"])
         if self.drain.draining and facts.path not in _ALWAYS_SERVED:
             raise Refused(
                 OverloadedError("This process is shutting down; another one answers.", retry_after_s=1)
             )
-        check_path(scope, self._surface_at(facts.path))
+        check_path(scope, surface)
         check_origin(headers, facts.path, self.limits)
         return headers
 
     async def _check_caller(
-        self, gate: CallerGate, scope: Scope, facts: RequestFacts, headers: Headers
+        self,
+        gate: CallerGate,
+        scope: Scope,
+        facts: RequestFacts,
+        headers: Headers,
+        surface: ForeignSurface | None,
     ) -> None:
         """Refuse who has no valid key, or no role for this route, before anything of the body is read."""
         try:
             needed = MCP_NEEDS if facts.is_mcp else self.routes.needs_of(scope["method"], facts.path)
             facts.required = needed.roles if needed is not None else ()
-            surface = self._surface_at(facts.path)
             key = headers.bearer if surface is None else surface.credential(scope["headers"])
             caller = await gate.authenticate(key, facts.address)
             if facts.end_users:
@@ -231,18 +213,16 @@ class EdgeGuard:
 
     def _check_query(self, scope: Scope, facts: RequestFacts) -> None:
         """Refuse names in the query that the route does not read."""
-        query = scope.get("query_string", b"")
-        if not query or self._surface_at(facts.path) is not None:
-            return
+        query = scope["query_string"]
         fault = self.routes.queries.fault(scope["method"], facts.path, query, mcp=facts.is_mcp)
         if fault is not None:
             raise Refused(fault, linger=has_body(scope["method"]))
 
     async def _body(
-        self, facts: RequestFacts, headers: Headers, receive: Receive, holding: Holding
+        self, method: str, facts: RequestFacts, headers: Headers, receive: Receive, holding: Holding
     ) -> Receive:
         """Read the body, if there is one; return where it is to be read again, or for the first time."""
-        streamed = self.routes.streamed(facts.path, headers)
+        streamed = self.routes.streamed(method, facts.path, headers)
         if streamed is not None:
             return await self.bodies.streamed(receive, headers, streamed, holding)
         return replayed(await self.bodies.json(receive, headers, facts, holding), receive)
@@ -255,7 +235,7 @@ class EdgeGuard:
     async def _refuse(
         self,
         facts: RequestFacts,
-        answer: "_Answer",
+        answer: Answer,
         error: ServiceError,
         status: int | None = None,
         rest: Receive | None = None,
@@ -317,61 +297,7 @@ class GuardedApp(FastAPI):
         await self._guard(scope, receive, send)
 
 
-class _Answer:
-    """Passes the answer on, adds the headers that every answer has, and remembers what logs want to know."""
-
-    __slots__ = ("_drain", "_facts", "_ids", "_resources", "_send", "_sent", "bytes_out", "closing", "status")
-
-    def __init__(
-        self,
-        send: Send,
-        facts: RequestFacts,
-        drain: Drain,
-        sent: RawHeaders,
-        resources: ProtectedResources | None,
-    ) -> None:
-        self._send, self._sent = send, sent
-        self._facts, self._resources = facts, resources
-        self._ids = [(b"x-request-id", facts.request_id.encode())]
-        if facts.client_request_id is not None:
-            self._ids.append((b"x-client-request-id", facts.client_request_id.encode()))
-        self._drain = drain
-        self.closing = False
-        self.status = 0
-        self.bytes_out = 0
-
-    @property
-    def started(self) -> bool:
-        return self.status != 0
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            headers = list(message.get("headers", ()))
-            if self._resources is not None and self.status in _CHALLENGED:
-                headers = self._resources.challenged(self.status, headers, self._facts, self._sent)
-            present = {name.lower() for name, _ in headers}
-            headers += [pair for pair in _SECURITY_HEADERS if pair[0] not in present]
-            if _is_event_stream(headers):
-                headers = [pair for pair in headers if pair[0].lower() != _UNBUFFERED[0]] + [_UNBUFFERED]
-            # A provider's own id of the request keeps its header, by which its clients know it.
-            headers += [(_OWN_ID, value) if name in present else (name, value) for name, value in self._ids]
-            if (self.closing or self._drain.draining) and b"connection" not in present:
-                headers.append((b"connection", b"close"))
-            message = {**message, "headers": headers}
-        elif message["type"] == "http.response.body":
-            self.bytes_out += len(message.get("body", b""))
-        await self._send(message)
-
-
-def _is_event_stream(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    return any(
-        name.lower() == b"content-type" and value.lower().startswith(b"text/event-stream")
-        for name, value in headers
-    )
-
-
-def _exchange(scope: Scope, facts: RequestFacts, answer: _Answer, seconds: float) -> FinishedRequest:
+def _exchange(scope: Scope, facts: RequestFacts, answer: Answer, seconds: float) -> FinishedRequest:
     return FinishedRequest(
         method=scope["method"],
         route=_template(scope, facts),

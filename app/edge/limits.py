@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from http import HTTPStatus
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from starlette.routing import BaseRoute, Route
 from starlette.types import Scope
@@ -22,6 +22,8 @@ PROBES: Final = frozenset({"/livez", "/readyz"})
 """Probes come under the address of the pod or host and tell nothing, so any Host may ask."""
 
 _REMEMBERED_HOSTS: Final = 256
+_REMEMBERED_PATHS: Final = 1024
+_LONGEST_REMEMBERED: Final = 128
 _DECLARED: Final = "sluice_route_limits"
 _NEEDED: Final = "sluice_route_needs"
 _BODILESS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -84,6 +86,11 @@ class DeclaredLimits:
     by_path: tuple[tuple[re.Pattern[str], RouteLimits], ...] = ()
     by_method: Mapping[str, tuple[tuple[re.Pattern[str], Needs | None], ...]] = field(default_factory=dict)
     queries: KnownQueries = field(default_factory=KnownQueries)
+    _remembered: Callable[[str, str], "_Declared"] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Remember what the paths that were asked for last declare: dozens of patterns are tried for one."""
+        object.__setattr__(self, "_remembered", lru_cache(_REMEMBERED_PATHS)(self._found))
 
     @classmethod
     def of(cls, routes: Iterable[BaseRoute]) -> "DeclaredLimits":
@@ -101,19 +108,33 @@ class DeclaredLimits:
                 by_method[method] = (*by_method.get(method, ()), (route.path_regex, declared.get(_NEEDED)))
         return cls(tuple(by_path), by_method, KnownQueries.of(routes))
 
-    def streamed(self, path: str, headers: "Headers") -> RouteLimits | None:
+    def streamed(self, method: str, path: str, headers: "Headers") -> RouteLimits | None:
         """Return the limits of a body that passes through piece by piece; None where the edge reads it, as JSON."""
-        for pattern, limits in self.by_path:
-            if pattern.match(path) and (not limits.json or headers.media_type in limits.streamed):
+        for limits in self._declared(method, path).limits:
+            if not limits.json or headers.media_type in limits.streamed:
                 return limits
         return None
 
     def needs_of(self, method: str, path: str) -> Needs | None:
         """Return what the route of a request needs before its body is read, None where it declares nothing."""
-        for pattern, needed in self.by_method.get(method, ()):
-            if pattern.match(path):
-                return needed
-        return None
+        return self._declared(method, path).needed
+
+    def _declared(self, method: str, path: str) -> "_Declared":
+        # What is remembered stays small, whatever is asked for.
+        known = len(path) <= _LONGEST_REMEMBERED and method in self.by_method
+        return self._remembered(method, path) if known else self._found(method, path)
+
+    def _found(self, method: str, path: str) -> "_Declared":
+        limits = tuple(limits for pattern, limits in self.by_path if pattern.match(path))
+        fitting = (needed for pattern, needed in self.by_method.get(method, ()) if pattern.match(path))
+        return _Declared(limits, next(fitting, None))
+
+
+class _Declared(NamedTuple):
+    """What the routes at one path declare: of bodies, and of the callers of one method."""
+
+    limits: tuple[RouteLimits, ...]
+    needed: Needs | None
 
 
 def takes(limits: RouteLimits) -> Callable[[Endpoint], Endpoint]:
@@ -160,16 +181,23 @@ class Headers:
         {b"host", b"content-type", b"content-length", b"content-encoding", b"origin", b"authorization"}
     )
 
+    __slots__ = ("_length", "_values")
+
     def __init__(self, raw: list[tuple[bytes, bytes]]) -> None:
-        self._values: dict[bytes, str] = {}
-        for name, value in raw:
-            if name in self._SINGLE and name in self._values:
+        self._values = dict(raw)
+        self._length: int | None = None
+        if len(self._values) == len(raw):
+            return
+        seen: set[bytes] = set()
+        for name, _ in raw:
+            if name in seen and name in self._SINGLE:
                 raise Refused(InvalidRequestError(f"The header {name.decode()} must be sent once."))
-            self._values[name] = value.decode("latin-1")
+            seen.add(name)
 
     def get(self, name: bytes) -> str:
         """Return the value of ``name`` (lower case), or an empty string."""
-        return self._values.get(name, "")
+        value = self._values.get(name)
+        return "" if value is None else value.decode("latin-1")
 
     @property
     def bearer(self) -> str | None:
@@ -185,17 +213,17 @@ class Headers:
     @property
     def content_length(self) -> int:
         """Return the announced length, 0 where none is announced."""
-        length = self.get(b"content-length")
-        if not length:
-            return 0
-        if not (length.isascii() and length.isdigit()):
-            raise Refused(InvalidRequestError("The header content-length is not a number."))
-        return int(length[:20])
+        if self._length is None:
+            length = self._values.get(b"content-length", b"")
+            if length and not length.isdigit():
+                raise Refused(InvalidRequestError("The header content-length is not a number."))
+            self._length = int(length[:20] or b"0")
+        return self._length
 
     @property
     def announces_body(self) -> bool:
         """Return whether the client says that a body follows."""
-        return self.content_length > 0 or bool(self.get(b"transfer-encoding"))
+        return self.content_length > 0 or bool(self._values.get(b"transfer-encoding"))
 
 
 def check_path(scope: Scope, surface: ForeignSurface | None = None) -> None:

@@ -10,19 +10,20 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, Final
 
 import structlog
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.exposition import generate_latest
 
 from app.core.background import meanwhile
+from app.edge.gathered_metrics import Children, Counts, Durations, counts, durations
 from app.edge.sampled_metrics import SampledMetrics
 from app.edge.worker_metrics import shared_folder, summed
 
 UNMATCHED: Final = "unmatched"
 _METHODS: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
-_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _FRAMES: Final = 12
 _ROUTINE: Final = frozenset({"/livez", "/readyz", "/metrics"})
 """Asked every few seconds by machines: logged at the level debug unless something is wrong."""
@@ -55,18 +56,6 @@ class FinishedRequest:
     middleware: str | None = None
 
 
-class _Children(dict[tuple[str, ...], Any]):
-    """The children of a metric by the values of their labels, which the library looks up under a lock each time."""
-
-    def __init__(self, metric: Any) -> None:
-        super().__init__()
-        self._metric = metric
-
-    def __missing__(self, values: tuple[str, ...]) -> Any:
-        child = self[values] = self._metric.labels(*values)
-        return child
-
-
 class Metrics:
     """The Prometheus metrics of one process, or of all workers of one host (`app.edge.worker_metrics`).
 
@@ -82,19 +71,19 @@ class Metrics:
         self._sampled.gauge(
             "sluice_http_requests_running", "Requests in progress.", lambda: self._in_progress, "livesum"
         )
-        self._requests_of = self._counter(
+        self._requests = self._counts(
             "sluice_http_requests", "Finished HTTP requests.", "method", "route", "status"
         )
-        self._seconds_of = self._histogram(
+        self._seconds = self._durations(
             "sluice_http_request_seconds",
             "Time from the first byte of a request to the last of its answer.",
             "route",
         )
         self._errors_of = self._counter("sluice_errors", "Requests that were refused or failed.", "code")
-        self._invocations_of = self._counter(
+        self._invocations = self._counts(
             "sluice_invocations", "Invocations of middlewares over any surface.", "middleware", "outcome"
         )
-        self._invocation_seconds_of = self._histogram(
+        self._invocation_seconds = self._durations(
             "sluice_invocation_seconds", "Duration of invocations.", "middleware"
         )
         self._findings_of = self._counter(
@@ -110,11 +99,14 @@ class Metrics:
             "outcome",
         )
 
-    def _counter(self, name: str, text: str, *labels: str) -> _Children:
-        return _Children(Counter(name, text, labels, registry=self.registry))
+    def _counter(self, name: str, text: str, *labels: str) -> Children:
+        return Children(Counter(name, text, labels, registry=self.registry))
 
-    def _histogram(self, name: str, text: str, *labels: str) -> _Children:
-        return _Children(Histogram(name, text, labels, buckets=_SECONDS, registry=self.registry))
+    def _counts(self, name: str, text: str, *labels: str) -> Counts:
+        return counts(self.registry, name, text, labels, shared=self._folder is not None)
+
+    def _durations(self, name: str, text: str, *labels: str) -> Durations:
+        return durations(self.registry, name, text, labels, shared=self._folder is not None)
 
     def watch_servers(self, counts: Callable[[], Mapping[str, int]]) -> None:
         """Show how many MCP servers behind this process are in each state."""
@@ -253,15 +245,15 @@ class Metrics:
         """Count a request as finished."""
         self._in_progress -= 1
         method = exchange.method if exchange.method in _METHODS else "other"
-        self._requests_of[method, exchange.route, str(exchange.status)].inc()
-        self._seconds_of[exchange.route,].observe(exchange.seconds)
+        self._requests.add((method, exchange.route, str(exchange.status)))
+        self._seconds.observe((exchange.route,), exchange.seconds)
         if exchange.error_code is not None:
             self._errors_of[exchange.error_code,].inc()
 
     def invocation(self, middleware: str, outcome: str, seconds: float) -> None:
         """Count one invocation of a middleware that exists."""
-        self._invocations_of[middleware, outcome].inc()
-        self._invocation_seconds_of[middleware,].observe(seconds)
+        self._invocations.add((middleware, outcome))
+        self._invocation_seconds.observe((middleware,), seconds)
 
     def finding(self, kind: str, number: int) -> None:
         """Count ``number`` findings of a type that the installation knows."""
@@ -343,19 +335,27 @@ def json_line(logger: Any, method: str, event: MutableMapping[str, Any]) -> str:
 
 def _request_line(finished: FinishedRequest, event: str, level: str) -> str:
     """Return the line of a finished request, of which there is one for each: the encoder takes far longer."""
-    method = finished.method if finished.method in _METHODS else "other"
-    optional = "".join(
-        [
-            f', "{name}": {_quoted(value)}'
-            for name in _OPTIONAL_FIELDS
-            if (value := getattr(finished, name)) is not None
-        ]
-    )
+    usual = _usual_fields(*_usual_values(finished))
+    client_id = finished.client_request_id
+    client = "" if client_id is None else f', "client_request_id": {_quoted(client_id)}'
     return (
-        f'{{"method": "{method}", "route": {_quoted(finished.route)}, "status": {finished.status:d}, '
-        f'"duration_ms": {round(finished.seconds * 1000, 2)!r}, "bytes_in": {finished.bytes_in:d}, '
-        f'"bytes_out": {finished.bytes_out:d}, "request_id": {_quoted(finished.request_id)}{optional}, '
+        f'{usual[0]}"duration_ms": {round(finished.seconds * 1000, 2)!r}, "bytes_in": {finished.bytes_in}, '
+        f'"bytes_out": {finished.bytes_out}, "request_id": {_quoted(finished.request_id)}{client}{usual[1]}, '
         f'"event": {_quoted(event)}, "level": "{level}", "timestamp": "{_timestamp()}"}}'
+    )
+
+
+_usual_values: Final = attrgetter("method", "route", "status", "error_code", "tenant", "key_id", "middleware")
+
+
+@lru_cache(1024)
+def _usual_fields(method: str, route: str, status: int, *optional: str | None) -> tuple[str, str]:
+    """Return what many requests have in common: the beginning of their line, and the fields behind its numbers."""
+    named = zip(_OPTIONAL_FIELDS[1:], optional, strict=True)
+    method = method if method in _METHODS else "other"
+    return (
+        f'{{"method": "{method}", "route": {_quoted(route)}, "status": {status:d}, ',
+        "".join([f', "{name}": {_quoted(value)}' for name, value in named if value is not None]),
     )
 
 

@@ -13,6 +13,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.core.deadlines import WaitLimit
 from app.core.errors import StoreUnavailableError
 from app.core.events import Changed
 from app.store.dialects import (
@@ -154,36 +155,36 @@ class Database:
     async def run_alone(self, statement: str, parameters: Sequence[Any], *, write: bool = True) -> list[Any]:
         """Run one statement that is a transaction by itself; what it wrote is durable when this returns its rows.
 
-        This takes one round trip, on a reserved connection; a transaction takes three at least, as does this where a
-        pooler is between. On PostgreSQL the login itself runs it: the statement must be a function that takes a role
-        (see docs/decisions).
+        It takes one round trip (three through a pooler), on a reserved connection. On PostgreSQL the login itself runs
+        it: the statement must be a function that takes a role (see docs/decisions).
         """
         try:
-            async with AsyncExitStack() as stack:
-                await self._wait_to_write(stack)
+            await self._wait_to_write()
+            try:
                 self.check_whole()
-                try:
-                    driver = await self._reserve()
-                    if self.embedded:
-                        rows = await driver.execute_fetchall(statement, parameters)
-                    else:
-                        rows = await self._fetch_alone(driver, statement, parameters)
-                except BaseException:
-                    await self._release()
-                    raise
+                rows = await self._fetch_alone(statement, parameters)
                 self.written += write
                 self.check_whole()
-                return list(rows)
+                return rows
+            finally:
+                self._writing.release()
         except FAILURES as error:
             raise failure_of(error) from None
 
-    async def _fetch_alone(self, driver: Any, statement: str, parameters: Sequence[Any]) -> list[Any]:
-        if not self.pooled:
-            return list(await driver.fetch(statement, *parameters))
-        await driver.execute(f"BEGIN; SELECT {set_locally(self._limits)}")
-        rows = await driver.fetch(statement, *parameters)
-        await driver.execute("COMMIT")
-        return list(rows)
+    async def _fetch_alone(self, statement: str, parameters: Sequence[Any]) -> list[Any]:
+        try:
+            driver = await self._reserve()
+            if self.embedded:
+                return list(await driver.execute_fetchall(statement, parameters))
+            if not self.pooled:
+                return list(await driver.fetch(statement, *parameters))
+            await driver.execute(f"BEGIN; SELECT {set_locally(self._limits)}")
+            rows = list(await driver.fetch(statement, *parameters))
+            await driver.execute("COMMIT")
+            return rows
+        except BaseException:
+            await self._release()
+            raise
 
     async def select(self, tenant: str, statement: str, parameters: Sequence[Any]) -> list[Any]:
         """Return the rows of one query, written for the dialect in use, that sees the rows of ``tenant`` only.
@@ -260,9 +261,8 @@ class Database:
     async def revision(self) -> str | None:
         """Return the revision of the schema, or None where there is none; the login must be able to read it."""
         async with self.connection() as tx:
-            revision: str | None = (
-                await tx.execute(text("SELECT version_num FROM alembic_version"))
-            ).scalar_one_or_none()
+            stored = await tx.execute(text("SELECT version_num FROM alembic_version"))
+            revision: str | None = stored.scalar_one_or_none()
             return revision
 
     @asynccontextmanager
@@ -312,7 +312,8 @@ class Database:
         try:
             async with AsyncExitStack() as stack:
                 if write and self.embedded:
-                    await self._wait_to_write(stack)
+                    await self._wait_to_write()
+                    stack.callback(self._writing.release)
                 self.check_whole()
                 tx = await self._connect(role, tenant, write=write)
                 try:
@@ -332,10 +333,9 @@ class Database:
             raise failure_of(error) from None
         self._publish(announced)
 
-    async def _wait_to_write(self, stack: AsyncExitStack) -> None:
-        async with asyncio.timeout(self.patience.statement_s):
+    async def _wait_to_write(self) -> None:
+        with WaitLimit.after(self.patience.statement_s):
             await self._writing.acquire()
-        stack.callback(self._writing.release)
 
     async def _connect(self, role: str, tenant: str, *, write: bool) -> AsyncConnection:
         """Check out a connection and begin; a connection that died while idle is replaced once."""

@@ -192,7 +192,7 @@ class OrdinaryRoute:
             await answer_of(error, facts)(scope, receive, send)
             return
         content = answer.encoded or await off_loop(facts.bytes_in, dumps, answer.content)
-        metadata = await off_loop(facts.bytes_in, dumps, answer.metadata)
+        metadata = await off_loop(facts.bytes_in, dumps, answer.metadata) if answer.metadata else b"{}"
         body = b'{"content":%b,"metadata":%b}' % (content, metadata)
         headers = [(b"content-length", str(len(body)).encode()), (b"content-type", _JSON.encode())]
         await send({"type": "http.response.start", "status": 200, "headers": headers})

@@ -1,12 +1,20 @@
-"""HTTP connections that close when a client does not finish its request line and headers in time."""
+"""HTTP connections that close when a client does not finish its head in time, and send whole answers at once."""
 
 import asyncio
+from collections.abc import Coroutine
+from functools import partial
 from typing import Any, Final
 
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.config import Config
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 LARGEST_HEAD: Final = 64 * 1024
+_LENGTH: Final = b"content-length"
+_FRAMING: Final = frozenset({b"connection", b"transfer-encoding"})
+"""Headers that say something of the connection, which the server itself reads."""
+_NAME_BYTES: Final = b"abcdefghijklmnopqrstuvwxyz0123456789-_"
+_VALUE_BYTES: Final = b"\t" + bytes(code for code in range(0x20, 0x100) if code != 0x7F)  # noqa: PLR2004 - DEL
 
 
 class TimedConnection(HttpToolsProtocol):
@@ -57,6 +65,10 @@ class TimedConnection(HttpToolsProtocol):
         self._head_complete()
         super().on_headers_complete()
 
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        """Serve a request; its answer goes out in one piece where it can."""
+        super()._start_asgi_task(cycle, partial(_served, app, cycle))
+
     def _await_head(self) -> None:
         self._head_timer = self.loop.call_later(self.header_timeout_s, self._give_up)
 
@@ -69,6 +81,77 @@ class TimedConnection(HttpToolsProtocol):
     def _give_up(self) -> None:
         self._head_complete()
         self.transport.close()
+
+
+class WholeAnswer:
+    """Sends head and body of a whole answer at once: the server sends them apart, each by a call of the system.
+
+    ``cycle`` is the server's side of one request. It sends all that is no whole answer, or has anything unusual.
+    """
+
+    __slots__ = ("_cycle", "_start")
+
+    def __init__(self, cycle: RequestResponseCycle) -> None:
+        self._cycle = cycle
+        self._start: Message | None = None
+
+    async def send(self, message: Message) -> None:
+        """Take one message of the application: a head whose body has a known length waits for its body."""
+        start, cycle = self._start, self._cycle
+        if start is None:
+            if message["type"] == "http.response.start" and _has_length(message):
+                self._start = message
+                return
+        else:
+            self._start = None
+            piece = _piece(cycle, start, message)
+            if piece is not None:
+                cycle.waiting_for_100_continue = False
+                cycle.response_started = cycle.response_complete = True
+                cycle.transport.write(piece)
+                cycle.message_event.set()
+                cycle.on_response()
+                return
+            await cycle.send(start)  # type: ignore[arg-type]
+        await cycle.send(message)  # type: ignore[arg-type]
+
+
+def _served(
+    app: ASGIApp, cycle: RequestResponseCycle, scope: Scope, receive: Receive, _send: Send
+) -> Coroutine[Any, Any, None]:
+    served: Coroutine[Any, Any, None] = app(scope, receive, WholeAnswer(cycle).send)  # type: ignore[assignment]
+    return served
+
+
+def _has_length(start: Message) -> bool:
+    return any(name == _LENGTH for name, _ in start.get("headers", ()))
+
+
+def _piece(cycle: RequestResponseCycle, start: Message, message: Message) -> bytes | None:
+    """Return the bytes of a whole answer, None where the server is to judge and send it by itself."""
+    body: bytes = message.get("body", b"")
+    if (
+        message["type"] != "http.response.body"
+        or message.get("more_body", False)
+        or cycle.response_started
+        or cycle.disconnected
+        or cycle.flow.write_paused
+        or not cycle.keep_alive
+        or cycle.access_log
+        or cycle.scope["method"] == "HEAD"
+    ):
+        return None
+    names, values = zip(*cycle.default_headers, *start["headers"], strict=True)
+    if (
+        names.count(_LENGTH) != 1
+        or not _FRAMING.isdisjoint(names)
+        or b"".join(names).translate(None, _NAME_BYTES)
+        or b"".join(values).translate(None, _VALUE_BYTES)
+        or values[names.index(_LENGTH)] != b"%d" % len(body)
+    ):
+        return None
+    lines = b"\r\n".join(map(b": ".join, zip(names, values, strict=True)))
+    return b"%b%b\r\n\r\n%b" % (STATUS_LINE[start["status"]], lines, body)
 
 
 def protocol_with(header_timeout_s: float) -> type[TimedConnection]:

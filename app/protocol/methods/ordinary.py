@@ -19,6 +19,7 @@ from app.core.access import Caller
 from app.core.client_features import NO_FEATURES, ClientFeatures, client_features
 from app.core.errors import InternalError, NotFoundError, ServiceError
 from app.core.offload import off_loop
+from app.core.request import RequestInfo
 from app.core.strictjson import dumps
 from app.edge.facts import MCP_PATH, RequestFacts, facts_of
 from app.protocol.methods.middleware import INVOKE, unknown_name
@@ -89,7 +90,7 @@ class OrdinaryInvoke:
         info = facts.info(asyncio.get_running_loop().time() + self.deadline_s)
         if call.features:
             info = replace(info, features=call.features)
-        exchange = Exchange(call.caller, info, self.sessions, facts, session_id=call.session_id)
+        failed: Exchange | None = None
         until = UntilDisconnect(receive)
         status, body = 200, b""
         if call.session_id is not None:
@@ -100,21 +101,26 @@ class OrdinaryInvoke:
                 facts.middleware = call.name
                 body = await self._result(call, answer, facts.bytes_in)
         except ServiceError as error:
-            status, body = _failure(call, exchange, error)
+            failed = self._exchange(call, info, facts)
+            status, body = _failure(call, failed, error)
         finally:
             if call.session_id is not None:
                 self.running.end(call.session_id, call.id, until)
         if until.cancelled and not body:
-            status, body = error_answer(cancelled_by_client(exchange), call.id, call.version)
+            cancelled = cancelled_by_client(self._exchange(call, info, facts))
+            status, body = error_answer(cancelled, call.id, call.version)
         elif until.left and not body:
             return
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-        if exchange.failure is None and call.session_id is not None:
+        if failed is not None:
+            send = marked(send, failed)
+        elif call.session_id is not None:
             headers.append((_SESSION, call.session_id.encode()))
-        elif exchange.failure is not None:
-            send = marked(send, exchange)
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
+
+    def _exchange(self, call: _Call, info: RequestInfo, facts: RequestFacts) -> Exchange:
+        return Exchange(call.caller, info, self.sessions, facts, session_id=call.session_id)
 
     def _call_of(self, scope: Scope, facts: RequestFacts) -> _Call | None:
         """Return the call that an ordinary request asks for, None for every other request."""
@@ -196,7 +202,10 @@ def _named(caller: Caller, message: Mapping[str, Any]) -> _Call | None:
 
 def _headers(fields: Sequence[tuple[bytes, bytes]]) -> dict[bytes, bytes] | None:
     """Return the headers that matter here, None where one of them came twice."""
-    headers: dict[bytes, bytes] = {}
+    headers = dict(fields)
+    if len(headers) == len(fields):
+        return headers
+    headers = {}
     for name, value in fields:
         if name in _READ:
             if name in headers:

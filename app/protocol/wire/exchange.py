@@ -74,14 +74,12 @@ class Fields(dict[str, str]):
     __slots__ = ("repeated",)
 
     def __init__(self, raw: Iterable[tuple[bytes, bytes]]) -> None:
-        super().__init__()
+        pairs = [(name.decode("latin-1"), value.decode("latin-1").strip(" \t")) for name, value in raw]
+        super().__init__(reversed(pairs))
         self.repeated: set[str] = set()
-        for name, value in raw:
-            key = name.decode("latin-1")
-            if key in self:
-                self.repeated.add(key)
-            else:
-                self[key] = value.decode("latin-1").strip(" \t")
+        if len(self) < len(pairs):
+            names = [name for name, _ in pairs]
+            self.repeated = {name for name in names if names.count(name) > 1}
 
 
 def bearer_of(headers: Fields) -> str | None:

@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from json.encoder import encode_basestring_ascii
 from operator import attrgetter, itemgetter
 from typing import Any, Final
@@ -151,6 +151,16 @@ _MEMBERS: Final[Mapping[str, tuple[Encode, Encode]]] = {
 _WRITER: Final[Mapping[str, tuple[Encode, Encode]]] = {"writer": _WORD, "writer_seq": _NUMBER}
 
 
+_COMMON: Final = frozenset(
+    {
+        *("action", "actor", "address_class", "decision", "error_code", "key_name", "middleware", "outcome"),
+        *("policy_version", "roles", "tenant"),
+    }
+)
+"""Members of which a process meets few values together, so that they are written once for many events."""
+_REMEMBERED_TEMPLATES: Final = 1024
+
+
 IDENTITY: Final[Mapping[str, tuple[Encode, Encode]]] = {
     "on_behalf_of": _TEXT,
     "key_name": _WORD,
@@ -161,25 +171,42 @@ IDENTITY: Final[Mapping[str, tuple[Encode, Encode]]] = {
 """The members that no event had before the newest version."""
 
 
+def _template(version: int, names: Sequence[str], written: Mapping[str, str]) -> str:
+    """Return a format of the members ``names``, in which those of ``written`` are filled in."""
+    texts = dict.fromkeys(names, "%s") | {name: text.replace("%", "%%") for name, text in written.items()}
+    texts["v"] = str(version)
+    members = [f'"{name}":{texts[name]}' for name in sorted(texts)]
+    return f"{{{','.join(members)}}}"
+
+
 class CanonicalForm:
     """One version of the form; ``columns`` are the names that a stored row has, in its order."""
 
     def __init__(self, version: int, *, numbered: bool, identified: bool = False) -> None:
         members = {**_MEMBERS, **(IDENTITY if identified else {}), **(_WRITER if numbered else {})}
         names = sorted(members)
-        template = [f'"{name}":%s' if name in members else f'"v":{version}' for name in sorted([*names, "v"])]
-        self._template = f"{{{','.join(template)}}}"
-        own = [name for name in names if name not in _WRITER]
-        self._event_values = attrgetter(*own)
-        self._event_encoders = [members[name][0] for name in names]
+        self._written = partial(_template, version, names)
+        self._template = self._written({})
+        common = [name for name in names if name in _COMMON]
+        own = [name for name in names if name not in _COMMON]
+        self._common_values = attrgetter(*common)
+        self._common = [(name, members[name][0]) for name in common]
+        self._own_values = attrgetter(*(name for name in own if name not in _WRITER))
+        self._own_encoders = [members[name][0] for name in own]
+        self._template_with = lru_cache(_REMEMBERED_TEMPLATES, typed=True)(self._with_common)
         self._stored_encoders = [members[name][1] for name in names]
         self.names: Final = tuple(names)
 
     def of_event(self, event: AuditEvent, *number: object) -> bytes:
         """Return an event's form; ``number`` are its writer and its number, where it has them."""
-        values = (*self._event_values(event), *number)
-        encoded = [encode(value) for encode, value in zip(self._event_encoders, values, strict=True)]
-        return (self._template % tuple(encoded)).encode()
+        values = (*self._own_values(event), *number)
+        encoded = [encode(value) for encode, value in zip(self._own_encoders, values, strict=True)]
+        return (self._template_with(*self._common_values(event)) % tuple(encoded)).encode()
+
+    def _with_common(self, *values: Any) -> str:
+        """Return the template in which the members are written that many events have in common."""
+        written = zip(self._common, values, strict=True)
+        return self._written({name: encode(value) for (name, encode), value in written})
 
     def of_stored(self, columns: Sequence[str]) -> Callable[[Sequence[Any]], bytes]:
         """Return what makes the form of a stored row whose columns are named so.

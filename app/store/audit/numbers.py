@@ -36,7 +36,8 @@ class EventWriter:
 
     def is_over(self, now: Clocks) -> bool:
         """Return whether its lifetime has passed, by either clock."""
-        return any(abs(seconds - start) >= LIFETIME_S for seconds, start in zip(now, self.began, strict=True))
+        (day, still), (began_day, began_still) = now, self.began
+        return abs(day - began_day) >= LIFETIME_S or abs(still - began_still) >= LIFETIME_S
 
 
 @dataclass(slots=True)

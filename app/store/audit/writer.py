@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
-from itertools import groupby
+from itertools import chain, groupby
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -197,7 +197,7 @@ class GroupWriter:
         rows = [audit_row(event, attempt.number(event), self.code) for event in _in_order(events)]
         if rows:
             statement = _INSERT + ", ".join([_ROW] * len(rows))
-            await self.database.run_alone(statement, [value for row in rows for value in row])
+            await self.database.run_alone(statement, list(chain.from_iterable(rows)))
             attempt.stored()
         return batch
 

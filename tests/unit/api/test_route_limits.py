@@ -3,8 +3,8 @@
 import pytest
 
 from app.api.surface import rest_routers
-from app.edge.guard import Drain
 from app.edge.health import Readiness
+from app.edge.lifespan_state import Drain
 from app.edge.limits import DeclaredLimits, Headers
 
 RESTORATION = "/api/v1/middleware/pii_restoration/stream"
@@ -19,7 +19,7 @@ def declared() -> DeclaredLimits:
 
 
 def streamed(declared: DeclaredLimits, path: str, kind: str) -> frozenset[str] | None:
-    limits = declared.streamed(path, Headers([(b"content-type", kind.encode())]))
+    limits = declared.streamed("POST", path, Headers([(b"content-type", kind.encode())]))
     return limits.streamed if limits is not None else None
 
 
@@ -54,3 +54,17 @@ def test_documents_come_in_their_own_formats_or_as_json(declared):
 )
 def test_every_other_route_takes_json(declared, path):
     assert streamed(declared, path, "application/pdf") is None
+
+
+def test_what_is_remembered_of_paths_stays_small_whatever_is_asked_for(declared):
+    names = [f"/api/v1/collections/{number}/documents" for number in range(3000)]
+    assert all("application/pdf" in streamed(declared, path, "application/pdf") for path in names)
+    assert streamed(declared, f"/api/v1/collections/{'a' * 5000}/documents", "application/pdf")
+    declared.needs_of("BREW", DOCUMENTS)
+    info = declared._remembered.cache_info()
+    assert info.currsize <= 1024
+    before = info.misses + info.hits
+    declared.needs_of("BREW", DOCUMENTS)
+    declared.needs_of("POST", f"/{'a' * 5000}")
+    after = declared._remembered.cache_info()
+    assert after.misses + after.hits == before

@@ -93,8 +93,11 @@ def stored(event: AuditEvent, number: WriterNumber | None, engine: str) -> dict[
 @pytest.mark.parametrize("number", [None, NUMBER])
 @pytest.mark.parametrize(
     "members",
-    [PLAIN, FULL, IDENTIFIED, {**PLAIN, "decision": "block"}, {**PLAIN, "versions": {}}],
-    ids=["plain", "full", "identified", "added", "empty"],
+    [
+        *(PLAIN, FULL, IDENTIFIED, {**PLAIN, "decision": "block"}, {**PLAIN, "versions": {}}),
+        {**FULL, "key_name": "100% of %s", "middleware": "a%(b)s", "request_id": "%d"},
+    ],
+    ids=["plain", "full", "identified", "added", "empty", "signs of formats"],
 )
 def test_an_event_and_its_stored_row_have_the_form_that_is_defined(
     members: dict[str, Any], number: WriterNumber | None, engine: str
