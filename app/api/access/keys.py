@@ -121,6 +121,7 @@ class IdentityRuleAnswer(AnswerBody):
     """A rule that makes callers."""
 
     when: Mapping[str, Any] = Field(description="Claims that the token must have.")
+    groups: Sequence[str] = Field(description="Groups of the mirror in which its owner must be.")
     roles: Sequence[Role]
     grants: Sequence[str]
     networks: Sequence[str] = Field(description="Networks that the caller may come from; empty: any.")

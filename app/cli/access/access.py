@@ -10,7 +10,7 @@ from app.cli.terminal import fail, note, show_json, show_table
 
 if TYPE_CHECKING:
     from app.assembly import Services
-    from app.services.access.token_callers import TokenTrial
+    from app.services.access.identity.token_trials import TokenTrial
 
 REASONS = {
     "token": "It is malformed, too long, no access token, or lacks a claim: sub, aud, iat and exp must be there.",

@@ -11,9 +11,10 @@ from app.services.access.policies import PolicyService
 
 
 class ShownRule(NamedTuple):
-    """A rule, and where it stands."""
+    """A rule, and where it stands; ``groups`` are those of the mirror."""
 
     when: Mapping[str, Expected]
+    groups: Sequence[str]
     roles: Sequence[Role]
     grants: Sequence[str]
     networks: Sequence[str]
@@ -61,4 +62,4 @@ async def identities(
 
 
 def _shown(rule: MappingRule, source: Literal["settings", "policy"]) -> ShownRule:
-    return ShownRule(rule.when, sorted(rule.roles), sorted(rule.grants), rule.networks, source)
+    return ShownRule(rule.when, rule.groups, sorted(rule.roles), sorted(rule.grants), rule.networks, source)
