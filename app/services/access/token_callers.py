@@ -30,10 +30,11 @@ from app.services.audit.audit import AuditService
 from app.services.caching import ShortMemory
 from app.store.access.identity_marks import ended_at
 from app.store.access.policies import find_policy
-from app.store.access.provisioned import find_entry
+from app.store.access.provisioned import StoredEntry, find_entry
 from app.store.access.tenants import Tenant, find_tenant
 from app.store.database import Database
 
+People = dict[str, StoredEntry | None]
 Networks = tuple[IPv4Network | IPv6Network, ...]
 
 _STALE_S: Final = 5.0
@@ -149,7 +150,8 @@ class TokenCallers:
             return TokenTrial(error.reason)
         rules = await self.rules_of(issuer)
         missing = tuple(rule.missing(verified.claims) for rule in rules)
-        absent = tuple([await self._absent(issuer, rule, verified.claims) for rule in rules])
+        people: People = {}
+        absent = tuple([await self._absent(issuer, rule, verified.claims, people) for rule in rules])
         shown = TokenTrial("unmapped", issuer, rules, missing, absent)
         each = zip(rules, missing, absent, strict=True)
         rule = next((rule for rule, names, groups in each if not names and not groups), None)
@@ -274,28 +276,33 @@ class TokenCallers:
         ``checked``: the claims were found to fit all of the rules, and are no longer all there.
         """
         marks: frozenset[str] = frozenset()
+        people: People = {}
         for rule in rules:
             if not checked and rule.missing(claims):
                 continue
             if rule.groups and issuer.provisioning is not None:
                 marks |= await self._memberships.marks_of(rule.tenant, rule.groups)
-            if not await self._absent(issuer, rule, claims):
+            if not await self._absent(issuer, rule, claims, people):
                 return Mapped(rule, marks)
         return Mapped(None, marks)
 
     async def _absent(
-        self, issuer: TrustedIssuer, rule: MappingRule, claims: Mapping[str, Any]
+        self, issuer: TrustedIssuer, rule: MappingRule, claims: Mapping[str, Any], people: People
     ) -> tuple[str, ...]:
-        """Return those groups of a rule in which the owner of claims is not: all, where nobody would be found."""
+        """Return those groups of a rule in which the owner of claims is not: all, where nobody would be found.
+
+        ``people`` keeps whom the mirror of a tenant has, for the rules that are asked next.
+        """
         if not rule.groups:
             return ()
         await self.audit.keys.ready(rule.tenant)
         mirror, digest = issuer.provisioning, self._person(issuer, rule.tenant, claims)
         if mirror is None or digest is None:
             return rule.groups
-        async with turn(self.lookups):
-            person = await self._memberships.person(rule.tenant, mirror.part, digest)
-        return await self._memberships.absent(rule.tenant, person, rule.groups)
+        if rule.tenant not in people:
+            async with turn(self.lookups):
+                people[rule.tenant] = await self._memberships.person(rule.tenant, mirror.part, digest)
+        return await self._memberships.absent(rule.tenant, people[rule.tenant], rule.groups)
 
     @property
     def _memberships(self) -> Memberships:
