@@ -1,8 +1,8 @@
 """Groups of the mirror in rules: who joins or leaves one has other rights at once, in every process."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 
 from app.core.access import Caller, Role
 from app.core.contracts.policy import Policy
-from app.core.errors import ForbiddenError, InvalidArgumentsError, ServiceError, UnauthenticatedError
+from app.core.errors import ForbiddenError, InvalidArgumentsError, StoreUnavailableError, UnauthenticatedError
 from app.core.identities import MappingRule, Provisioning, TrustedIssuer
 from app.core.request import RequestInfo
 from app.services.access.access import HOST
@@ -93,9 +93,16 @@ class Office:
         return [await process.roles(token) for process in self.processes]
 
     async def becomes(self, token: str, roles: frozenset[Role] | None) -> None:
+        await self.until(lambda: self.roles(token), roles)
+
+    async def until(
+        self,
+        asked: Callable[[], Awaitable[list[frozenset[Role] | None]]],
+        roles: frozenset[Role] | None,
+    ) -> None:
         """Wait until every process has heard a change, for far shorter than anything is kept without one."""
         async with asyncio.timeout(2):
-            while await self.roles(token) != [roles] * len(self.processes):
+            while await asked() != [roles] * len(self.processes):
                 await asyncio.sleep(0.01)
 
 
@@ -127,8 +134,11 @@ def trusted(issuer: Issuer, tenant: str, **changed: Any) -> TrustedIssuer:
     return replace(default, **changed)
 
 
-@pytest.fixture
-async def office(database: Database, database_url: str, tenant: str, issuer: Issuer) -> AsyncIterator[Office]:
+@asynccontextmanager
+async def opened_office(
+    database: Database, database_url: str, tenant: str, issuer: Issuer
+) -> AsyncIterator[Office]:
+    """Run the processes of a new tenant."""
     async with AsyncExitStack() as stack:
         first = await stack.enter_async_context(replica_on(database, follows=True))
         await first.tenants.create(HOST, tenant)
@@ -139,6 +149,12 @@ async def office(database: Database, database_url: str, tenant: str, issuer: Iss
             second = await stack.enter_async_context(replica_on(other, follows=True))
             processes.append(Process(second, door_of(second, trusted(issuer, tenant), second.changes)))
         yield Office(tenant, issuer, processes)
+
+
+@pytest.fixture
+async def office(database: Database, database_url: str, tenant: str, issuer: Issuer) -> AsyncIterator[Office]:
+    async with opened_office(database, database_url, tenant, issuer) as opened:
+        yield opened
 
 
 async def test_who_joins_a_group_has_its_rights_and_who_leaves_it_has_not(office: Office) -> None:
@@ -230,11 +246,11 @@ async def test_no_right_comes_from_a_group_that_cannot_be_read(
     process = office.processes[0]
 
     def broken(*_: Any, **__: Any) -> Any:
-        raise ServiceError("The database does not answer.")
+        raise StoreUnavailableError("The database does not answer.")
 
     with monkeypatch.context() as patched:
         patched.setattr("app.services.access.identity.memberships.find_entry", broken)
-        with pytest.raises(ServiceError, match="does not answer"):
+        with pytest.raises(StoreUnavailableError, match="does not answer"):
             await process.door.authenticate(office.issuer.token(), "127.0.0.1")
     assert await process.roles(office.issuer.token()) == INVOKER
 
