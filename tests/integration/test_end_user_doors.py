@@ -210,3 +210,19 @@ def test_secrets_are_restored_where_a_list_names_service_and_end_user(wired: Wir
         assert shown(key_id, "support") == [True, True, True, False]
     finally:
         service.put_policy({}).raise_for_status()
+
+
+def test_a_custodian_sees_the_rules_for_end_users_and_the_groups_that_rules_name(bounded: Desk) -> None:
+    shown = bounded.service.http.get("/api/v1/keys/identities").json()
+    assert [rule["groups"] for issuer in shown["issuers"] for rule in issuer["rules"]] == [["LLM users"]]
+    assert [
+        (rule["users"], rule["groups"], rule["roles"], rule["refuse"]) for rule in shown["end_users"]
+    ] == [
+        (["mallory@*"], [], None, True),
+        ([], ["support"], ["invoker", "restorer"], False),
+        (["*@example.org"], [], ["invoker"], False),
+        (["nobody@*"], [], ["auditor"], False),
+    ]
+    assert {rule["source"] for rule in shown["end_users"]} == {"policy"}
+    other = bounded.http.get("/api/v1/keys/identities", headers={"authorization": f"Bearer {bounded.key}"})
+    assert other.status_code == 403

@@ -136,7 +136,7 @@ class EndUsers:
         Raises ForbiddenError for one who is refused, and what the store raises where it gives no answer.
         """
         tenant = caller.tenant
-        if not (await self._rules_of(audit, tenant)).sources:
+        if not (await self.rules_of(audit, tenant)).sources:
             return caller
         key = hashlib.sha256(f"{tenant}\0{user}".encode("utf-8", "surrogatepass")).digest()
         bounds = self.users.peek(key) or await self.users.get(
@@ -150,7 +150,7 @@ class EndUsers:
     ) -> list[SourceTrial]:
         """Say what the rules make of an end user: a dry run, which records nothing; ``whole``: of all rules."""
         await audit.keys.ready(tenant)
-        rules = await self._rules_of(audit, tenant)
+        rules = await self.rules_of(audit, tenant)
         return [
             await self._asked(audit, tenant, source, bounds, user, whole=whole)
             for source, bounds in rules.sources
@@ -172,7 +172,9 @@ class EndUsers:
         # The rules are read again inside: what is remembered of a user must not come from rules of before.
         return EndUserBounds.of(tenant, await self.tried(audit, tenant, user, whole=False))
 
-    async def _rules_of(self, audit: AuditService, tenant: str) -> TenantBounds:
+    async def rules_of(self, audit: AuditService, tenant: str) -> TenantBounds:
+        """Return the rules for the end users of a tenant, from memory while that is fresh."""
+
         async def load(_tenant: str) -> TenantBounds:
             async with turn(self.lookups), audit.database.transaction(tenant, write=False) as tx:
                 policy = await find_policy(tx, tenant)

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from app.core.access import Caller, Role
-from app.core.identities import Expected, MappingRule
+from app.core.identities import EndUserRules, Expected, MappingRule
 from app.core.request import RequestInfo
 from app.services.access.access import AccessService
+from app.services.access.identity.end_users import Source
 from app.services.access.policies import PolicyService
 
 
@@ -59,6 +60,11 @@ async def identities(
                 )
             )
     return listed
+
+
+async def end_user_rules(access: AccessService, caller: Caller) -> Sequence[tuple[Source, EndUserRules]]:
+    """Return what bounds services for end users in the caller's tenant; for those whom ``identities`` answers."""
+    return (await access.authenticator.end_users.rules_of(access.audit, caller.tenant)).sources
 
 
 def _shown(rule: MappingRule, source: Literal["settings", "policy"]) -> ShownRule:
