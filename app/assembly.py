@@ -45,6 +45,7 @@ from app.places_wiring import (
     upstream_rules,
 )
 from app.services.access.access import AccessService
+from app.services.access.identity.policy_checks import trusted_issuers
 from app.services.access.policies import PolicyService, argument_check
 from app.services.access.sessions import SessionService
 from app.services.access.shared_rates import SharedRates
@@ -227,7 +228,10 @@ async def opened(
             ),
             settings,
         )
-        policies = PolicyService(database, audit, argument_check(registry), access.authority)
+        policies = PolicyService(
+            *(database, audit, argument_check(registry), access.authority),
+            issuers=trusted_issuers(access.authenticator),
+        )
         pipelines = PipelineService(database, audit, registry.middlewares, argument_check(registry), now)
         trees = GroupTrees(database)
         concerns = ConcernService(database, audit, policies, now)

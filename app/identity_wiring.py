@@ -7,6 +7,7 @@ from app.core.access import DEFAULT_TENANT, Caller, Role
 from app.edge.protected_resources import ProtectedResources
 from app.engines.tokens import JoseReader
 from app.services.access.credentials import Authenticator
+from app.services.access.identity.end_users import EndUsers
 from app.services.access.identity.sign_ins import IdentitySignIns
 from app.services.access.issuer_keys import IssuerKeys
 from app.services.access.sessions import SessionService
@@ -31,8 +32,11 @@ async def authenticator(
 ) -> AsyncIterator[Authenticator]:
     """Say who asks, by keys and by tokens of the settings' issuers, while the body runs."""
     anonymous = None if settings.auth.required else Caller(DEFAULT_TENANT, "anonymous", frozenset(Role))
+    end_users = EndUsers(settings.auth.bounds())
+    for memory in (end_users.groups, end_users.tenants, end_users.users):
+        memory.follow(changes.heard)
     if not settings.auth.issuers:
-        yield Authenticator(database, audit, anonymous)
+        yield Authenticator(database, audit, anonymous, end_users=end_users)
         return
     client = _client(settings)
     reader = JoseReader()
@@ -42,11 +46,11 @@ async def authenticator(
         for name, keys in issuers.items()
         if keys.issuer.introspection is not None
     }
-    callers = TokenCallers(issuers, asked, reader, database, audit)
+    callers = TokenCallers(issuers, asked, reader, database, audit, groups=end_users.groups)
     callers.memory.follow(changes.heard)
     callers.rules.follow(changes.heard)
     try:
-        yield Authenticator(database, audit, anonymous, tokens=callers)
+        yield Authenticator(database, audit, anonymous, tokens=callers, end_users=end_users)
     finally:
         await callers.close()
 

@@ -59,7 +59,8 @@ class Caller:
     the ``agents`` that act for the subject, the nearest first, by such digests. ``keeps_end_user`` says whether the
     tenant's record keeps the name of the end user, sealed. ``presented`` is the token itself, for the eyes of
     its issuer alone; None for a key, and where the caller acts for an end user of its own. ``mirrored`` is the digest
-    by which the mirror of the identity provider finds the person, None without a mirror.
+    by which the mirror of the identity provider finds the person, None without a mirror. ``user_grants`` are the names
+    by which policies list the end user for whom a service acts, None where no rule says so: a list must then name both.
     """
 
     tenant: str
@@ -73,10 +74,27 @@ class Caller:
     keeps_end_user: bool = field(default=False, repr=False, compare=False)
     presented: str | None = field(default=None, repr=False, compare=False)
     mirrored: str | None = field(default=None, repr=False, compare=False)
+    user_grants: frozenset[str] | None = None
 
     def is_listed(self, keys: Collection[str] | None) -> bool:
-        """Return whether a policy's list of keys names this caller; None names everybody."""
+        """Return whether a policy's list of keys names this caller, and its end user; None names everybody."""
+        return self.is_listed_itself(keys) and self.is_user_listed(keys)
+
+    def is_listed_itself(self, keys: Collection[str] | None) -> bool:
+        """Return whether a list names this caller, for whomever it acts."""
         return keys is None or self.key_id in keys or not self.grants.isdisjoint(keys)
+
+    def is_user_listed(self, keys: Collection[str] | None) -> bool:
+        """Return whether a list names the end user, where a rule says by which names that can be."""
+        return keys is None or self.user_grants is None or not self.user_grants.isdisjoint(keys)
+
+    def covers(self, other: "Caller") -> bool:
+        """Return whether this caller may do all that another one may: itself at another time."""
+        users = self.user_grants is None or (
+            other.user_grants is not None and other.user_grants <= self.user_grants
+        )
+        same = (self.tenant, self.key_id) == (other.tenant, other.key_id)
+        return same and users and other.roles <= self.roles and other.grants <= self.grants
 
     def require(self, *roles: Role) -> None:
         """Raise ForbiddenError unless the caller has at least one of ``roles``."""

@@ -1,12 +1,14 @@
 """Identities that come with tokens: whom an issuer's claims make a caller, by rules without a default."""
 
 import re
-from collections.abc import Iterable, Mapping
+import unicodedata
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_network
 from typing import Any, Final, Literal
 
 from app.core.access import Role
+from app.core.globs import Glob
 
 LONGEST_SUBJECT: Final = 256
 MOST_AGENTS: Final = 8
@@ -25,7 +27,8 @@ class MappingRule:
     """Makes whoever has these claims a caller of a tenant, with roles and limits like those of a key.
 
     ``when`` names claims: a member of the token, or with a leading slash a JSON pointer to a nested one. A text must be
-    the claim or among its texts; of several texts all must be among them. ``grants`` are names that a policy may list
+    the claim or among its texts; of several texts all must be among them. ``groups`` are groups of the tenant's mirror,
+    of all of which the person must be a member. ``grants`` are names that a policy may list
     where it lists ids of keys. ``networks`` are those that the caller may come from, none: from anywhere.
     """
 
@@ -34,10 +37,11 @@ class MappingRule:
     roles: frozenset[Role]
     grants: frozenset[str] = frozenset()
     networks: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
 
-    def matches(self, claims: Mapping[str, Any]) -> bool:
-        """Return whether the claims have all that the rule asks for; a claim of a strange type has nothing."""
-        return not self.missing(claims)
+    def matches(self, claims: Mapping[str, Any], member_of: Collection[str] = ()) -> bool:
+        """Return whether claims and groups are all that the rule asks for; a claim of a strange type has nothing."""
+        return not self.missing(claims) and set(self.groups) <= set(member_of)
 
     def missing(self, claims: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the names of the claims that do not have what the rule asks for."""
@@ -103,6 +107,38 @@ class Provisioning:
 
 
 @dataclass(frozen=True, slots=True)
+class EndUserRule:
+    """Bounds what services may do for some end users: no more than these ``roles`` and ``grants``, None: as they may.
+
+    ``users`` are patterns for the names that services give, which count in any case; ``groups`` those of the mirror.
+    Whoever fits one of the patterns, where there are some, and is in all groups, is meant. ``refuse``: nothing is done
+    for them.
+    """
+
+    users: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    roles: frozenset[Role] | None = None
+    grants: frozenset[str] | None = None
+    refuse: bool = False
+
+    def names(self, user: str) -> bool:
+        """Return whether a name fits one of the patterns; the groups are another question."""
+        name = folded(user)
+        return not self.users or any(Glob(folded(pattern)).matches(name) for pattern in self.users)
+
+
+@dataclass(frozen=True, slots=True)
+class EndUserRules:
+    """Rules for the end users of a tenant, of which the first that matches counts, and where the mirror finds them.
+
+    Without ``mirror`` it is not asked, and no rule may name groups.
+    """
+
+    rules: Sequence[EndUserRule] = ()
+    mirror: Provisioning | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TrustedIssuer:
     """An issuer of tokens, and what its tokens must be like to be taken here.
 
@@ -125,15 +161,16 @@ class TrustedIssuer:
     console: ConsoleClient | None = None
     provisioning: Provisioning | None = None
 
-    def rule_for(self, claims: Mapping[str, Any]) -> MappingRule | None:
-        """Return the first rule that matches, None where none does: there is no default."""
-        return next((rule for rule in self.rules if rule.matches(claims)), None)
-
     def scopes_for(self, roles: Iterable[Role]) -> tuple[str, ...]:
         """Return all scopes that a token needs for the first rule that gives all of ``roles``."""
         wanted = frozenset(roles)
         giving = next((rule.scopes for rule in self.rules if wanted <= rule.roles), ())
         return tuple(dict.fromkeys((*self.scopes, *giving)))
+
+
+def folded(name: str) -> str:
+    """Return a name of a person in the form in which two spellings of it are equal."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
 def checked_network(text: str) -> str:

@@ -9,10 +9,12 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, fi
 from pydantic.alias_generators import to_camel
 
 from app.core.access import KEY_PATTERN, Role, check_tenant, check_union
+from app.core.contracts.identity_policy import DirectoryCondition, EndUserPolicy
 from app.core.errors import InvalidArgumentsError
 from app.core.identities import (
     SCOPE_TEXT,
     ConsoleClient,
+    EndUserRules,
     Introspection,
     MappingRule,
     Provisioning,
@@ -83,11 +85,12 @@ class _Listed(BaseModel):
 
 
 class RuleSettings(_Listed):
-    """Whom a token with certain claims makes a caller."""
+    """Whom a token with certain claims, or the mirror's groups of its owner, make a caller."""
 
-    when: Annotated[
-        dict[Claim, bool | Claim | Annotated[tuple[Claim, ...], Field(min_length=1)]], Field(min_length=1)
-    ]
+    when: dict[Claim, bool | Claim | Annotated[tuple[Claim, ...], Field(min_length=1)]] = Field(
+        default_factory=dict
+    )
+    directory: DirectoryCondition | None = None
     tenant: Annotated[str, AfterValidator(_tenant)]
     roles: Annotated[frozenset[Role], Field(min_length=1)]
     grants: frozenset[Annotated[str, AfterValidator(checked_grant)]] = frozenset()
@@ -110,9 +113,17 @@ class RuleSettings(_Listed):
         """Refuse scopes that could not stand in a challenge."""
         return checked_conditions(when)
 
+    @model_validator(mode="after")
+    def names_somebody(self) -> Self:
+        """Refuse a rule that everybody would match."""
+        if not self.when and self.directory is None:
+            raise ValueError("a rule needs when, directory, or both: it would map everybody")
+        return self
+
     def rule(self) -> MappingRule:
         """Return the rule."""
-        return MappingRule(self.when, self.tenant, self.roles, self.grants, self.cidrs)
+        groups = tuple(self.directory.groups) if self.directory is not None else ()
+        return MappingRule(self.when, self.tenant, self.roles, self.grants, self.cidrs, groups)
 
 
 class IntrospectionSettings(_Listed):
@@ -205,6 +216,11 @@ class IssuerSettings(_Listed):
         """Refuse an issuer whose tokens nothing could map."""
         if not self.rules and not self.tenants:
             raise ValueError("the issuer has no entry in rules, and no tenants whose policies have some")
+        if self.provisioning is None and any(rule.directory is not None for rule in self.rules):
+            raise ValueError(
+                "a rule names groups of the mirror (directory), but nothing says how a token's owner is found there: "
+                'give the issuer provisioning, such as {"claim": "sub", "attribute": "externalId"}'
+            )
         # An ID token says who signed in to the console; as an access token it must open nothing.
         if self.console is not None and self.console.client_id in self.audience:
             raise ValueError("the console's clientId is no audience: its ID tokens would open every door")
@@ -245,6 +261,12 @@ class IssuerSettings(_Listed):
         return [url for url in (self.issuer, self.jwks_uri, asked, led) if url is not None]
 
 
+class TenantEndUsers(EndUserPolicy):
+    """What services of one tenant may do for the end users whom they name."""
+
+    tenant: Annotated[str, AfterValidator(_tenant)]
+
+
 class AuthSettings(Section):
     """How callers authenticate."""
 
@@ -262,6 +284,12 @@ class AuthSettings(Section):
         description="Issuers whose tokens are taken beside keys, in JSON or as `[[auth.issuers]]`: "
         '`[{"issuer": "https://login.example.com", "audience": ["https://sluice.example.com/mcp"], "rules": '
         '[{"when": {"groups": "llm-users"}, "tenant": "acme", "roles": ["invoker"]}]}]`; docs/identity.md.',
+    )
+    end_users: tuple[TenantEndUsers, ...] = Field(
+        default=(),
+        description="What services may do for the end users whom they name (`X-Sluice-User`), for each tenant beside "
+        "its policy, in JSON or as `[[auth.end_users]]`: "
+        '`[{"tenant": "acme", "rules": [{"users": ["*@partner.example"], "roles": ["invoker"]}]}]`; docs/identity.md.',
     )
     resource: BaseUrl | None = Field(
         default=None,
@@ -291,6 +319,18 @@ class AuthSettings(Section):
                 "only one issuer may take opaque tokens: they do not say whose they are, and no other is to see them"
             )
         return issuers
+
+    @field_validator("end_users")
+    @classmethod
+    def once_for_each(cls, entries: tuple[TenantEndUsers, ...]) -> tuple[TenantEndUsers, ...]:
+        """Refuse a tenant that stands there twice: which of its rules come first would be unclear."""
+        if len({entry.tenant for entry in entries}) < len(entries):
+            raise ValueError("a tenant stands there twice; put its rules into one entry")
+        return entries
+
+    def bounds(self) -> dict[str, EndUserRules]:
+        """Return the rules for end users, by tenant."""
+        return {entry.tenant: entry.bounds() for entry in self.end_users}
 
     def conflicts(self, environment: str) -> Iterator[str]:
         """Yield what of the issuers is not safe."""

@@ -48,3 +48,56 @@ def test_a_dry_run_says_what_maps_a_token_and_what_it_misses(issuer: Issuer, tmp
     assert "audiences" in tried(1, aud="https://of-payroll.example.com")
     bare = sluice("access", "explain", "x", environment=environment_of(tmp_path))
     assert bare.returncode == 1 and "No issuer is trusted here" in bare.stderr
+
+
+def test_a_dry_run_says_what_a_service_may_do_for_an_end_user(issuer: Issuer, tmp_path: Path) -> None:
+    bounds = [
+        {"users": ["mallory-of-payroll"], "refuse": True},
+        {"users": ["ada-*"], "roles": ["invoker", "auditor"], "grants": ["desk"]},
+    ]
+    rules = [{"when": {"sub": "crm"}, "tenant": "default", "roles": ["invoker", "restorer", "delegate"]}]
+    environment = begun(
+        tmp_path,
+        SLUICE_AUTH__ISSUERS=json.dumps([{"issuer": issuer.url, "audience": [AUDIENCE], "rules": rules}]),
+        SLUICE_AUTH__END_USERS=json.dumps([{"tenant": "default", "rules": bounds}]),
+    )
+    made = [
+        sluice(
+            "keys", "create", *(part for role in roles for part in ("--role", role)), environment=environment
+        )
+        for roles in (("invoker", "restorer", "delegate"), ("invoker",))
+    ]
+    key, plain = (each.stdout.split("_")[1] for each in made)
+    policy = tmp_path / "policy.json"
+    own = {
+        "provisioning": {"required": False},
+        "rules": [{"directory": {"groups": ["staff"]}, "refuse": True}],
+    }
+    policy.write_text(json.dumps({"identity": {"end_users": own}}))
+    assert sluice("policies", "put", str(policy), environment=environment).returncode == 0
+
+    def tried(code: int, *options: str, **given: str) -> str:
+        done = sluice("access", "explain", *options, environment=environment, **given)
+        assert done.returncode == code, done.stderr
+        assert "payroll" not in done.stdout + done.stderr
+        return done.stdout if code == 0 else done.stdout + done.stderr
+
+    table = tried(0, key, "--user", "ADA-of-payroll")
+    assert "names others" in table and "counts" in table and "not in staff of the mirror" in table
+    assert "it has: invoker, as desk." in table
+    assert "it has: delegate invoker restorer." in tried(0, key, "--user", "grace-of-payroll")
+    assert "a rule refuses them" in tried(1, key, "--user", "Mallory-of-Payroll")
+    assert "lacks the role delegate" in tried(1, plain, "--user", "grace-of-payroll")
+    assert "no such key" in tried(1, "0123abcd", "--user", "x")
+    shown = json.loads(tried(0, "-", "--user", "ada-of-payroll", "--json", given=issuer.token(sub="crm")))
+    assert (shown["taken"], shown["end_user"]["roles"], shown["end_user"]["grants"]) == (
+        *(True, ["invoker"]),
+        ["desk"],
+    )
+    assert [(rule["source"], rule["counts"]) for rule in shown["end_user"]["rules"]] == [
+        *(("settings", False), ("settings", True)),
+        ("policy", False),
+    ]
+    said = tried(1, key, "--user", "mallory-of-payroll", "--json")
+    refused = json.JSONDecoder().raw_decode(said)[0]["end_user"]
+    assert (refused["taken"], refused["refusal"]) == (False, "refused")

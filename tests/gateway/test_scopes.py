@@ -175,3 +175,23 @@ def test_the_stable_scope_gives_one_prefix_and_tells_nobody(gateway, keys):
         assert asked(keys[0], user, other, f"{handle}?") == f"You said: {handle}?"
         assert asked(keys[0], user, "Be brief.", f"{handle}?") == f"You said: {handle}?"
     assert_nothing_arrived(gateway)
+
+
+@pytest.mark.parametrize("asked", [chat, responses, messages])
+def test_a_service_gets_no_originals_for_an_end_user_who_may_not_have_them(gateway, keys, asked):
+    rules = [
+        {"users": ["mallory"], "refuse": True},
+        {"users": ["ada"], "roles": ["invoker"]},
+        {"users": ["bob"], "roles": ["invoker", "restorer"]},
+    ]
+    gateway.put_policy(identity={"end_users": {"rules": rules}})
+    first = f"{FIRST} {uuid4().hex}"
+    for user, restores in (("ADA", False), ("bob", True), ("nobody", True), (None, True)):
+        for stream in (False, True):
+            said, _ = asked(gateway, keys[0], user, (first, TEXT), stream=stream)
+            assert (said == f"You said: {TEXT}") is restores, (user, said)
+            assert any(value in said for value in PLANTED) is restores, (user, said)
+    arrived = len(gateway.provider.arrived)
+    with pytest.raises((openai.PermissionDeniedError, anthropic.PermissionDeniedError)):
+        asked(gateway, keys[0], "mallory", (first, TEXT))
+    assert len(gateway.provider.arrived) == arrived

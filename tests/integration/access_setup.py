@@ -69,6 +69,7 @@ class Replica:
     tenants: TenantService
     policies: PolicyService
     sessions: SessionService
+    changes: Changes
     statements: list[str] = field(default_factory=list)
 
     async def key(self, tenant: str, *roles: Role, **options: Any) -> NewKey:
@@ -107,7 +108,8 @@ async def replica_on(
         )
         sessions = SessionService(database, 3600, clock.now)
         replica = Replica(
-            database, clock, keys, writer, audit, access, TenantService(access), policies, sessions
+            *(database, clock, keys, writer, audit, access, TenantService(access), policies, sessions),
+            changes,
         )
         event.listen(
             database._engine.sync_engine,

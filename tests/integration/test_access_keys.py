@@ -112,7 +112,7 @@ async def test_a_flood_of_invented_keys_neither_enters_nor_keeps_others_out(
     replica: Replica, acme: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The last of the flood waits for all the others, however slow the machine is.
-    monkeypatch.setattr("app.services.access.credentials._LOOKUP_WAIT_S", 30.0)
+    monkeypatch.setattr("app.services.access.identity.lookups._WAIT_S", 30.0)
     made = await replica.key(acme)
     flood = [refused(replica, str(ApiKey.generate())) for _ in range(200)]
     results = await asyncio.gather(*flood, refused(replica, str(made.key)))

@@ -3,7 +3,7 @@
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
 
@@ -273,6 +273,26 @@ async def test_a_policy_in_the_file_is_stored_where_it_differs_and_says_what_it_
     assert (await desk.apply(WHOLE)).changes == []
     current = await desk.service.policies.current(desk.operator)
     assert (current.version, current.policy.limits.burst, current.created_by) == (2, 8, desk.operator.key_id)
+
+
+async def test_rules_for_end_users_stand_in_the_file_and_say_what_they_lift(desk: Desk) -> None:
+    alone = replace(desk.operator, roles=frozenset({Role.OPERATOR}))
+    maker = replace(desk.operator, roles=frozenset({Role.OPERATOR, Role.KEY_CUSTODIAN}))
+
+    def file(*rules: dict[str, Any], **end_users: Any) -> dict[str, Any]:
+        return {"policy": {"identity": {"end_users": {"rules": [*rules], **end_users}}}, **WHOLE}
+
+    partners = {"users": ["*@partner.example"], "roles": ["invoker"]}
+    with pytest.raises(ForbiddenError, match="key-custodian"):
+        await replace(desk, operator=alone).apply(file(partners))
+    desk = replace(desk, operator=maker)
+    assert (await desk.apply(file(partners))).warnings == []
+    lifted = await desk.apply(file({**partners, "roles": ["invoker", "restorer"]}))
+    assert lifted.warnings == [
+        "The policy widens /identity/end_users/rules/0: services may do more for end users."
+    ]
+    with pytest.raises(FileError, match="set provisioning"):
+        await desk.apply(file({"directory": {"groups": ["staff"]}, "refuse": True}))
 
 
 async def test_a_wrong_policy_in_the_file_is_pointed_at_and_nothing_is_applied(desk: Desk) -> None:

@@ -12,13 +12,15 @@ from sqlalchemy import select
 from app.core.access import Role
 from app.core.errors import UnauthenticatedError
 from app.core.events import Changed
-from app.core.identities import Provisioning
+from app.core.identities import MappingRule, Provisioning, TrustedIssuer
 from app.services.access.identity.ends import IDENTITY_ENDED
 from app.services.access.identity.mirror import KEPT
 from app.store.access.provisioned import remove_forgotten
 from app.store.access.tables import provisioned
+from app.store.changes import EVERYTHING
 from tests.integration.console_app import open_console
 from tests.integration.console_people import Clock, Company, trusted
+from tests.integration.rest_app import Rest
 from tests.integration.token_issuer import Issuer, token_issuer
 
 pytestmark = pytest.mark.in_turn("database_url")
@@ -250,6 +252,39 @@ async def test_who_is_not_active_in_the_mirror_is_out_at_once(company: Company) 
                 await patch(company, path, {"op": "replace", "path": "active", "value": again})
                 assert await inside(company, token)
                 await company.signed_in(browser)
+
+
+async def test_a_session_of_the_console_goes_by_the_groups_of_now(database_url: str, issuer: Issuer) -> None:
+    def of(rest: Rest) -> TrustedIssuer:
+        rules = (
+            MappingRule({}, rest.tenant, frozenset({Role.AUDITOR}), groups=("auditors",)),
+            MappingRule({"groups": "llm-users"}, rest.tenant, frozenset({Role.INVOKER}), groups=("staff",)),
+        )
+        return replace(trusted(issuer)(rest), rules=rules, provisioning=Provisioning("sub", "externalId"))
+
+    async with open_console(database_url, trusted=of) as console:
+        company = Company(console, issuer, Clock())
+        gate = company.console.sessions.authenticator
+        ada = (await push(company, "POST", "/Users", ADA)).json()["id"]
+        staff = (await push(company, "POST", "/Groups", {"displayName": "staff"})).json()["id"]
+        auditors = (await push(company, "POST", "/Groups", {"displayName": "auditors"})).json()["id"]
+
+        async def members(group: str, action: str) -> None:
+            change = {"op": action, "path": "members", "value": [{"value": ada}]}
+            await patch(company, f"/Groups/{group}", change)
+            gate.changed(Changed(EVERYTHING))  # nothing is subscribed in these applications
+
+        async with console.browsing() as browser:
+            asked = await company.asked(browser)
+            assert (await company.back(browser, asked, company.id_token(asked))).status_code == 403
+            await members(staff, "add")
+            await company.signed_in(browser)
+            statuses = []
+            for group, action in ((auditors, "add"), (auditors, "remove"), (staff, "remove")):
+                statuses.append((await browser.open("/console/audit")).status_code)
+                await members(group, action)
+            statuses.append((await browser.open("/console/audit")).status_code)
+            assert statuses == [403, 200, 403, 303]
 
 
 async def test_whom_the_mirror_does_not_know_may_be_let_in(database_url: str, issuer: Issuer) -> None:

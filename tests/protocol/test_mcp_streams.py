@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from app.core.access import Role
+from app.core.errors import ForbiddenError
 from app.protocol.wire.notifications import StreamNotification
 from tests.protocol.conformance_primitives import ConformancePrimitives
 from tests.protocol.mcp_harness import Access, Sessions, build, serving
@@ -126,6 +127,45 @@ async def test_a_stream_ends_when_its_credential_gives_less_than_it_did(opened, 
         await asyncio.sleep(0.2)
         assert await stream.line()
         access.down, access.keys = False, changed(access.keys["alice"])
+        while await stream.line():
+            pass
+
+
+class Bounding(Access):
+    """Leaves the caller what a rule for its end user leaves, None: nothing."""
+
+    left: dict[str, Any] | None
+
+    def __init__(self):
+        super().__init__()
+        self.left = {"user_grants": frozenset({"support", "guests"})}
+
+    async def acting(self, caller, names, request):
+        if self.left is None:
+            raise ForbiddenError("Nothing is done for this end user.")
+        return replace(await super().acting(caller, names, request), **self.left)
+
+
+@pytest.mark.parametrize("opened", [HANDSHAKE, MODERN])
+@pytest.mark.parametrize(
+    "left",
+    [
+        *(None, {"user_grants": frozenset({"support"})}),
+        {"user_grants": None, "roles": frozenset({Role.RESTORER})},
+    ],
+)
+async def test_a_stream_ends_when_its_end_user_may_do_less(opened, left):
+    access = Bounding()
+    open_stream = getting if opened == HANDSHAKE else listening
+    async with (
+        connected(build(authenticator=access, ping_s=0.02), opened) as wire,
+        open_stream(wire) as stream,
+    ):
+        await stream.line()
+        access.left = {"user_grants": None}  # more than before
+        await asyncio.sleep(0.2)
+        assert await stream.line()
+        access.left = left
         while await stream.line():
             pass
 

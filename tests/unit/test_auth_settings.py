@@ -74,6 +74,9 @@ def test_issuers_are_read_from_json_and_from_the_file(
         (rule(grants=["sub-0123"]), "grant"),
         (rule(cidrs=["10.0.0.1/8"]), "CIDRS"),
         (rule(unknown=1), "UNKNOWN"),
+        (rule(directory={"groups": ["llm-users"]}), "give the issuer provisioning"),
+        (rule(directory={"groups": []}), "GROUPS"),
+        (rule(directory={"users": ["ada"]}), "USERS"),
         (issuer(rules=[]), "no entry in rules"),
         (issuer(rules=[], tenants=["Acme"]), "tenant's name"),
         (issuer(audience=[]), "no entry"),
@@ -108,3 +111,57 @@ def test_plain_http_is_for_this_machine_in_development(monkeypatch: pytest.Monke
     monkeypatch.setenv("SLUICE_ENVIRONMENT", "production")
     with pytest.raises(ConfigurationError, match="production needs https"):
         load()
+
+
+def test_rules_name_groups_of_the_mirror_where_the_issuer_says_how_people_are_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    directory = {"groups": ["LLM users", "staff"]}
+    alone = {"directory": directory, "tenant": "acme", "roles": ["invoker"]}
+    both = {**alone, "when": {"sub": "ada"}}
+    monkeypatch.setenv("SLUICE_AUTH__ISSUERS", issuer(rules=[alone, both], provisioning={"claim": "sub"}))
+    first, second = load().auth.issuers[0].trusted().rules
+    assert (first.when, first.groups, second.when) == ({}, ("LLM users", "staff"), {"sub": "ada"})
+
+
+USERS: dict[str, Any] = {"tenant": "acme", "rules": [{"users": ["*@partner.example"], "roles": ["invoker"]}]}
+
+
+def test_rules_for_end_users_are_read_for_each_tenant(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SLUICE_AUTH__END_USERS", json.dumps([USERS]))
+    from_json = load().auth.bounds()
+    assert from_json["acme"].rules[0].roles == {Role.INVOKER} and from_json["acme"].mirror is None
+    monkeypatch.delenv("SLUICE_AUTH__END_USERS")
+    file = tmp_path / "sluice.toml"
+    file.write_text(
+        '[[auth.end_users]]\ntenant = "acme"\n'
+        '[[auth.end_users.rules]]\nusers = ["*@partner.example"]\nroles = ["invoker"]\n'
+    )
+    monkeypatch.setenv("SLUICE_CONFIG", str(file))
+    assert load().auth.bounds() == from_json
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ([USERS, USERS], "twice"),
+        ([{**USERS, "tenant": "Acme"}], "tenant's name"),
+        (
+            [{**USERS, "rules": [{"directory": {"groups": ["staff"]}, "roles": ["invoker"]}]}],
+            "set provisioning",
+        ),
+        ([{**USERS, "rules": [{"roles": ["invoker"]}]}], "users, directory, or both"),
+        ([{**USERS, "rules": [{"users": ["mallory"]}]}], "roles, grants or refuse"),
+        ([{**USERS, "rules": [{"users": ["mallory"], "roles": ["invoker"], "refuse": True}]}], "no roles"),
+        ([{**USERS, "rules": [{"users": ["mallory"], "grants": ["0123abcd"]}]}], "grant"),
+    ],
+)
+def test_rules_for_end_users_that_say_nothing_stop_the_start(
+    monkeypatch: pytest.MonkeyPatch, value: Any, words: str
+) -> None:
+    monkeypatch.setenv("SLUICE_AUTH__END_USERS", json.dumps(value))
+    with pytest.raises(ConfigurationError, match="SLUICE_AUTH__END_USERS") as refused:
+        load()
+    assert words in str(refused.value) and "mallory" not in str(refused.value)

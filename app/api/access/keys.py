@@ -23,9 +23,10 @@ from app.api.fields import (
     answer_page,
 )
 from app.core.access import KeyState, Role
+from app.core.identities import EndUserRule
 from app.edge.limits import needs
 from app.services.access.access import DEFAULT_OVERLAP_S, MAX_OVERLAP_S, NewKey
-from app.services.access.identity.shown_issuers import identities
+from app.services.access.identity.shown_issuers import end_user_rules, identities
 from app.services.access.key_usage import KeyUsage
 
 _MAX_CIDRS: Final = 100
@@ -121,6 +122,7 @@ class IdentityRuleAnswer(AnswerBody):
     """A rule that makes callers."""
 
     when: Mapping[str, Any] = Field(description="Claims that the token must have.")
+    groups: Sequence[str] = Field(description="Groups of the mirror in which its owner must be.")
     roles: Sequence[Role]
     grants: Sequence[str]
     networks: Sequence[str] = Field(description="Networks that the caller may come from; empty: any.")
@@ -137,10 +139,26 @@ class IdentityAnswer(AnswerBody):
     rules: Sequence[IdentityRuleAnswer] = Field(description="In the order in which they count.")
 
 
+class EndUserRuleAnswer(AnswerBody):
+    """A rule that bounds what services may do for end users."""
+
+    users: Sequence[str] = Field(description="Patterns for their names; empty: everybody in the groups.")
+    groups: Sequence[str] = Field(description="Groups of the mirror in which they must be.")
+    roles: Sequence[Role] | None = Field(description="The service has none but these; null: its own.")
+    grants: Sequence[str] | None = Field(
+        description="Names of these users in lists; null: none is looked for."
+    )
+    refuse: bool
+    source: Literal["settings", "policy"] = Field(description="Where the rule stands.")
+
+
 class IdentitiesAnswer(AnswerBody):
-    """The issuers of a tenant."""
+    """The issuers of a tenant, and the rules for the end users whom services name."""
 
     issuers: Sequence[IdentityAnswer]
+    end_users: Sequence[EndUserRuleAnswer] = Field(
+        description="In the order in which they count, each place for itself."
+    )
 
 
 _PENDING: Final[dict[int | str, dict[str, Any]]] = {
@@ -215,9 +233,27 @@ async def get_key_usage(
 
 @router.get("/identities", summary="List the issuers whose tokens make callers")
 async def list_identities(caller: CallerDep, services: ServicesDep, info: InfoDep) -> IdentitiesAnswer:
-    """Return issuers with the rules that map their tokens to the caller's tenant. Needs the role key-custodian."""
+    """Return issuers with the rules that map their tokens to the caller's tenant, and rules for end users.
+
+    Needs the role key-custodian.
+    """
     listed = await identities(services.access, services.policies, caller, info)
-    return IdentitiesAnswer(issuers=[IdentityAnswer.model_validate(issuer) for issuer in listed])
+    bounds = await end_user_rules(services.access, caller)
+    return IdentitiesAnswer(
+        issuers=[IdentityAnswer.model_validate(issuer) for issuer in listed],
+        end_users=[_end_user_rule(rule, source) for source, rules in bounds for rule in rules.rules],
+    )
+
+
+def _end_user_rule(rule: EndUserRule, source: Literal["settings", "policy"]) -> EndUserRuleAnswer:
+    return EndUserRuleAnswer(
+        users=rule.users,
+        groups=rule.groups,
+        roles=None if rule.roles is None else sorted(rule.roles),
+        grants=None if rule.grants is None else sorted(rule.grants),
+        refuse=rule.refuse,
+        source=source,
+    )
 
 
 @router.get("/{key_id}", summary="Get a key")

@@ -1,8 +1,9 @@
-"""``sluice access``: try on the host whom a token makes a caller."""
+"""``sluice access``: try on the host whom a token makes a caller, and what is done for which end user."""
 
+import re
 import sys
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,7 +11,8 @@ from app.cli.terminal import fail, note, show_json, show_table
 
 if TYPE_CHECKING:
     from app.assembly import Services
-    from app.services.access.token_callers import TokenTrial
+    from app.services.access.identity.end_user_trials import EndUserTrial
+    from app.services.access.identity.token_trials import TokenTrial
 
 REASONS = {
     "token": "It is malformed, too long, no access token, or lacks a claim: sub, aud, iat and exp must be there.",
@@ -23,8 +25,17 @@ REASONS = {
     "token_old": "It was issued longer ago (iat) than maxTokenAge allows.",
 }
 
+REFUSALS = {
+    "delegate": "The service may name no end user: it lacks the role delegate.",
+    "refused": "Nothing is done for this end user: a rule refuses them.",
+    "inactive": "Nothing is done for this end user: the mirror has no active person of that name, and a rule's "
+    "provisioning asks for one.",
+}
+KEY_ID = re.compile(r"[0-9a-f]{8}")
+
 commands = typer.Typer(
-    help="Try tokens of identity providers: which rule maps them, and why others do not.",
+    help="Try tokens of identity providers, and end users whom services name: which rules count, and why others "
+    "do not.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -32,41 +43,106 @@ commands = typer.Typer(
 
 @commands.callback()
 def access() -> None:
-    """Try tokens of identity providers: which rule maps them, and why others do not."""
+    """Try tokens of identity providers, and end users whom services name."""
 
 
-@commands.command(epilog="Example:\n\n\b\n  sluice access explain - < token.txt")
+@commands.command(
+    epilog="""Examples:
+
+\b
+  sluice access explain - < token.txt
+  sluice access explain 0a1b2c3d --user ada@example.org      a key that names an end user
+  sluice access explain - --user ada@example.org < token.txt"""
+)
 def explain(
     token: Annotated[
         str,
         typer.Argument(
-            help="The token; - reads it from standard input, where no list of processes shows it."
+            help="The token; - reads it from standard input, where no list of processes shows it. With --user also "
+            "the id of a key."
         ),
     ],
     *,
+    user: Annotated[
+        str | None,
+        typer.Option(help="Say what its holder may do for this end user, named as in X-Sluice-User."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Say whether a token would be taken here, which rule maps it, and what others miss. Nobody gets in by this.
 
-    Names of claims are printed, and no values. The exit status is 1 where the token would not be taken.
+    Names of claims and groups are printed, and no values. The exit status is 1 where the token would not be taken, or
+    nothing would be done for the end user.
     """
     from app.cli.host import on_host
 
+    if user is not None and KEY_ID.fullmatch(token):
+        _tell_end_user(on_host(lambda host: _tried_key(host, token, user)), json=json)
+        return
     text = (sys.stdin.read() if token == "-" else token).strip()  # noqa: S105 - a dash is no token
-    trial = on_host(lambda host: _tried(host, text))
+    trial, acting = on_host(lambda host: _tried(host, text, user))
     if trial is None:
         fail("No issuer is trusted here: set SLUICE_AUTH__ISSUERS (docs/identity.md).")
     if json:
-        show_json(trial.described())
+        show_json(trial.described() | ({} if acting is None else {"end_user": acting.described()}))
     else:
         _show(trial)
     if trial.rule is None:
         raise typer.Exit(1)
+    if acting is not None:
+        _tell_end_user(acting, json=json, shown=json)
 
 
-async def _tried(host: "Services", token: str) -> "TokenTrial | None":
-    tokens = host.access.authenticator.tokens
-    return None if tokens is None else await tokens.tried(token, datetime.now(UTC))
+async def _tried(
+    host: "Services", token: str, user: str | None
+) -> "tuple[TokenTrial | None, EndUserTrial | None]":
+    from app.services.access.identity.end_user_trials import tried_end_user
+
+    authenticator = host.access.authenticator
+    if authenticator.tokens is None:
+        return None, None
+    trial = await authenticator.tokens.tried(token, datetime.now(UTC))
+    if user is None or trial.rule is None:
+        return trial, None
+    return trial, await tried_end_user(authenticator, trial.rule.tenant, trial.rule.roles, user)
+
+
+async def _tried_key(host: "Services", key_id: str, user: str) -> "EndUserTrial":
+    from app.services.access.identity.end_user_trials import tried_end_user
+
+    key = await host.access.authenticator.find(key_id)
+    if key is None or key.ended:
+        fail("There is no such key, or it has ended; `sluice keys list` shows the ids of keys.")
+    caller = key.settled_caller
+    return await tried_end_user(host.access.authenticator, caller.tenant, caller.roles, user)
+
+
+def _tell_end_user(trial: "EndUserTrial", *, json: bool, shown: bool = False) -> None:
+    """Print what would be done for an end user unless it is ``shown`` already; exit with 1 where that is nothing."""
+    if json and not shown:
+        show_json({"end_user": trial.described()})
+    elif not json:
+        rows = [
+            (
+                *(source.source, number),
+                "refuses" if each.rule.refuse else _listed(each.rule.roles),
+                *("-" if each.rule.refuse else _listed(each.rule.grants), result),
+            )
+            for source, number, each, result in trial.results()
+        ]
+        if rows:
+            show_table(("PLACE", "RULE", "ROLES", "GRANTS", "RESULT"), rows)
+        if trial.refusal is None:
+            grants = "" if trial.bounds.grants is None else f", as {_listed(trial.bounds.grants)}"
+            print(f"For this end user it has: {_listed(trial.roles)}{grants}.")
+        else:
+            note(REFUSALS[trial.refusal])
+    if trial.refusal is not None:
+        raise typer.Exit(1)
+
+
+def _listed(names: "frozenset[Any] | None") -> str:
+    return "as the service" if names is None else " ".join(sorted(names)) or "none"
 
 
 def _show(trial: "TokenTrial") -> None:
@@ -81,4 +157,6 @@ def _show(trial: "TokenTrial") -> None:
     if trial.reason == "unmapped":
         note("The token is valid, but no rule maps it.")
     elif trial.reason == "ended":
-        note("The rule's tenant does not exist here, or is disabled.")
+        note(
+            "The rule's tenant does not exist here, or is disabled; or its owner has ended, or is not active there."
+        )

@@ -1,17 +1,9 @@
 """The policy of a tenant: allowed middlewares, default and fixed arguments, limits, grants and tool hooks."""
 
 from collections.abc import Iterable
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    StringConstraints,
-    field_validator,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from app.core.access import Caller, Role
 from app.core.catalog.interceptors import InterceptorPolicy
@@ -19,9 +11,9 @@ from app.core.catalog.primitives import Disclosure, Member, PrimitiveKind
 from app.core.content.handles import Handle
 from app.core.content.secret_labels import is_secret
 from app.core.contracts.gateway_policy import GatewayPolicy
+from app.core.contracts.identity_policy import IdentityPolicy
 from app.core.contracts.policy_steps import Step
 from app.core.globs import Glob
-from app.core.identities import MappingRule, checked_conditions, checked_grant, checked_network
 
 HeaderToken = Annotated[str, StringConstraints(min_length=1, max_length=128)]
 ScopeReference = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
@@ -238,79 +230,6 @@ class RetentionPolicy(BaseModel):
         default_factory=list,
         max_length=1000,
         description="Legal hold on single scopes: keep the events that have one of these as `scope_ref`.",
-    )
-
-
-Claim = Annotated[str, Field(min_length=1, max_length=500)]
-_BY_SETTINGS: Final = frozenset({Role.RESTORER, Role.OPERATOR, Role.KEY_CUSTODIAN})
-"""Roles that take a second person, or none of the tenant: its policy may not give them."""
-
-
-class IdentityRule(BaseModel):
-    """Makes whoever has a token with certain claims a caller of this tenant."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    issuer: Claim = Field(description="The issuer, letter by letter as in its tokens.")
-    when: dict[Claim, bool | Claim | list[Claim]] = Field(
-        min_length=1,
-        max_length=20,
-        description="Claims that the token must have, as in the settings (docs/identity.md).",
-    )
-    roles: list[Role] = Field(
-        min_length=1,
-        description="Roles of the caller; restorer, operator and key-custodian are given by the settings alone.",
-    )
-    grants: list[Annotated[str, AfterValidator(checked_grant)]] = Field(
-        default_factory=list,
-        max_length=100,
-        description="Names that count where this policy lists ids of keys.",
-        examples=[["guests"]],
-    )
-    cidrs: list[Annotated[str, AfterValidator(checked_network)]] = Field(
-        default_factory=list,
-        max_length=100,
-        description="Networks that the caller may come from; none: any.",
-        examples=[["10.0.0.0/8"]],
-    )
-
-    @field_validator("when")
-    @classmethod
-    def readable(cls, when: dict[str, Any]) -> dict[str, Any]:
-        """Refuse what could not be compared."""
-        checked_conditions(when)
-        return when
-
-    @field_validator("roles")
-    @classmethod
-    def within_reach(cls, roles: list[Role]) -> list[Role]:
-        """Refuse roles that only the settings give, and unions that one key may not have."""
-        refused = sorted(_BY_SETTINGS.intersection(roles))
-        if refused:
-            raise ValueError(f"only the settings of the service map to {', '.join(refused)}")
-        return roles
-
-    def rule_of(self, tenant: str) -> MappingRule:
-        """Return the rule, which maps to this tenant."""
-        return MappingRule(
-            when=checked_conditions(self.when),
-            tenant=tenant,
-            roles=frozenset(self.roles),
-            grants=frozenset(self.grants),
-            networks=tuple(self.cidrs),
-        )
-
-
-class IdentityPolicy(BaseModel):
-    """Whom tokens make callers of this tenant, for issuers whose tokens the settings let it map."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    rules: list[IdentityRule] = Field(
-        default_factory=list,
-        max_length=200,
-        description="The first that matches counts, after all rules of the settings; to change them needs the role "
-        "key-custodian, too.",
     )
 
 

@@ -215,12 +215,12 @@ class Front:
 
     async def _still_valid(self, turn: _Turn, caller: Caller) -> bool:
         try:
-            now = await self._caller(turn)
+            now = await self.authenticator.acting(await self._caller(turn), turn.facts.end_users, turn.info)
         except (UnauthenticatedError, ForbiddenError):
             return False
         except ServiceError:
             return True  # the database or the issuer is away: it will say when it is back
-        return now.tenant == caller.tenant and now.roles >= caller.roles
+        return now.covers(caller)
 
     async def _caller(self, turn: _Turn) -> Caller:
         return await self.authenticator.authenticate(bearer_of(turn.headers), turn.info.address)

@@ -14,12 +14,14 @@ from app.core.errors import (
     ForbiddenError,
     InvalidArgumentsError,
     InvalidRequestError,
-    StoreUnavailableError,
     UnauthenticatedError,
 )
 from app.core.events import Changed
 from app.core.request import RequestInfo
+from app.services.access.identity.end_users import EndUsers
 from app.services.access.identity.ends import IDENTITY_ENDED
+from app.services.access.identity.lookups import few_lookups, turn
+from app.services.access.identity.mirror_changes import DIRECTORY_CHANGED
 from app.services.access.refused_credentials import Reason, RefusedCredentials
 from app.services.access.token_callers import CallerRefusedError, TokenCallers
 from app.services.audit.audit import AuditService
@@ -39,8 +41,6 @@ LONGEST_END_USER: Final = 256
 _STALE_S: Final = 5.0
 _CACHED_KEYS: Final = 10_000
 _CACHED_TENANTS: Final = 10_000
-_MAX_LOOKUPS: Final = 4
-_LOOKUP_WAIT_S: Final = 1.0
 _NO_DIGEST: Final = bytes(32)
 
 
@@ -128,7 +128,7 @@ class Authenticator:
         default_factory=lambda: ShortMemory(ttl_s=_STALE_S, size=_CACHED_KEYS)
     )
     # Limits lookups, so that a flood of invented keys cannot take every connection of the pool.
-    lookups: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MAX_LOOKUPS))
+    lookups: asyncio.Semaphore = field(default_factory=few_lookups)
     refused: RefusedCredentials = field(default_factory=RefusedCredentials)
     keeping: ShortMemory[str, tuple[str, bool]] = field(
         default_factory=lambda: ShortMemory(ttl_s=_STALE_S, size=_CACHED_TENANTS)
@@ -136,6 +136,8 @@ class Authenticator:
     """Tenants, and whether their policies keep the names of end users."""
     tokens: TokenCallers | None = None
     """Who comes with a token of an issuer; None: only keys are taken."""
+    end_users: EndUsers = field(default_factory=EndUsers)
+    """What services may do for the end users whom they name."""
 
     async def authenticate(self, bearer: str | None, address: str | None) -> Caller:
         """Return the caller that presents ``bearer`` (the key or token alone) from the IP address ``address``.
@@ -192,14 +194,17 @@ class Authenticator:
     async def acting(self, caller: Caller, names: Sequence[bytes], request: RequestInfo) -> Caller:
         """Return the caller, for the end user whom ``names`` name: the values of the request's header X-Sluice-User.
 
-        Raises ForbiddenError without the role delegate, InvalidRequestError for what is no name; both are on record.
+        It has no more rights than a rule leaves it for that user. Raises ForbiddenError without the role delegate and
+        for an end user who is refused, InvalidRequestError for what is no name; all are on record.
         """
         if not names:
             return caller
         async with self.audit.refusals(caller, "access.delegate", request):
             caller.require(Role.DELEGATE)
-            named = replace(caller, end_user=_end_user(names), presented=None)
-        return await self._for_end_user(named)
+            name = _end_user(names)
+        named = await self._for_end_user(replace(caller, end_user=name, presented=None))
+        async with self.audit.refusals(named, "access.delegate", request):
+            return await self.end_users.bounded(self.audit, named, name)
 
     async def refuse(
         self, caller: Caller, roles: Collection[Role], action: str, request: RequestInfo
@@ -216,14 +221,24 @@ class Authenticator:
             self.memory.forget(changed.name)
         elif changed.kind in (KEYS_CHANGED, TENANT_CHANGED):
             self.memory.forget_where(lambda known_key: changed.tenant in (None, known_key.caller.tenant))
-        if self.tokens is not None and changed.kind in (EVERYTHING, TENANT_CHANGED):
-            self.tokens.forget(changed.tenant)
         if changed.kind in (EVERYTHING, POLICY_CHANGED):
             self.keeping.forget_where(lambda kept: changed.tenant in (None, kept[0]))
-        if self.tokens is not None and changed.kind == IDENTITY_ENDED:
-            self.tokens.forget_identity(changed.name)
-        if self.tokens is not None and changed.kind in (EVERYTHING, POLICY_CHANGED):
-            self.tokens.forget_rules(changed.tenant)
+        if changed.kind in (EVERYTHING, POLICY_CHANGED, TENANT_CHANGED):
+            self.end_users.forget_tenant(changed.tenant)
+        if changed.kind in (IDENTITY_ENDED, DIRECTORY_CHANGED):
+            self.end_users.forget_mark(changed.tenant, changed.name)
+        if self.tokens is not None:
+            self._tell_tokens(self.tokens, changed)
+
+    def _tell_tokens(self, tokens: TokenCallers, changed: Changed) -> None:
+        if changed.kind in (EVERYTHING, TENANT_CHANGED):
+            tokens.forget(changed.tenant)
+        if changed.kind == DIRECTORY_CHANGED:
+            tokens.forget_group(changed.tenant, changed.name)
+        if changed.kind in (IDENTITY_ENDED, DIRECTORY_CHANGED):
+            tokens.forget_identity(changed.name)
+        if changed.kind in (EVERYTHING, POLICY_CHANGED):
+            tokens.forget_rules(changed.tenant)
 
     def _refusal(
         self, reason: Reason, address: str | None, key: Caller | None = None
@@ -246,17 +261,8 @@ class Authenticator:
         return tenant, policy is not None and policy.document.get("audit_end_users") is True
 
     async def _look_up(self, key_id: str) -> KnownKey | None:
-        try:
-            # If the database does not answer, a lookup must not queue behind all the others.
-            async with asyncio.timeout(_LOOKUP_WAIT_S):
-                await self.lookups.acquire()
-        except TimeoutError:
-            raise StoreUnavailableError("The database is busy.", retry_after_s=1.0) from None
-        try:
-            async with self.database.system_transaction(write=False) as tx:
-                stored = await find_key_with_tenant(tx, key_id)
-        finally:
-            self.lookups.release()
+        async with turn(self.lookups), self.database.system_transaction(write=False) as tx:
+            stored = await find_key_with_tenant(tx, key_id)
         return KnownKey.of(stored) if stored is not None else None
 
 

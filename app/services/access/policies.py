@@ -16,7 +16,6 @@ from app.core.contracts.registry import Registry
 from app.core.contracts.widening.policies import Widening, widenings
 from app.core.errors import (
     ConflictError,
-    ForbiddenError,
     InvalidArgumentsError,
     NotFoundError,
     PreconditionRequiredError,
@@ -26,6 +25,7 @@ from app.core.request import RequestInfo
 from app.services.access.access import Authority
 from app.services.access.credentials import POLICY_CHANGED
 from app.services.access.gateway_rules import check_gateway
+from app.services.access.identity.policy_checks import Issuers, check_identity
 from app.services.access.policy_documents import escaped, merged, policy_of
 from app.services.audit.audit import AuditService
 from app.services.caching import ShortMemory
@@ -38,7 +38,6 @@ from app.store.pipelines import list_pipelines
 
 ANY_VERSION = -1
 """The expected version of a change that does not care which one it replaces; only inside the service."""
-_MAKING_CALLERS = frozenset({Role.OPERATOR, Role.KEY_CUSTODIAN})
 _STALE_S = 5.0
 _CACHED_TENANTS = 10_000
 
@@ -79,6 +78,7 @@ class PolicyService:
     memory: ShortMemory[str, tuple[int, Policy]] = field(
         default_factory=lambda: ShortMemory(ttl_s=_STALE_S, size=_CACHED_TENANTS)
     )
+    issuers: Issuers = dict
 
     async def get(self, tenant: str) -> tuple[int, Policy]:
         """Return the version number of the current policy and the policy, from the cache while it is fresh."""
@@ -241,11 +241,7 @@ class PolicyService:
         self, tx: Any, caller: Caller, target: str, before: StoredPolicy | None, policy: Policy
     ) -> None:
         """Raise what refuses ``policy`` in the place of ``before``."""
-        if policy.identity != _policy(before).identity and not caller.roles.issuperset(_MAKING_CALLERS):
-            raise ForbiddenError(
-                "Rules that make callers need the roles operator and key-custodian, as keys need the latter.",
-                details={"required": [Role.KEY_CUSTODIAN], "pointer": "/identity"},
-            )
+        check_identity(_policy(before).identity, policy.identity, caller, self.issuers)
         self._check_arguments_exist(policy)
         pipelines = {pipeline.name: pipeline for pipeline in await list_pipelines(tx, target, active=True)}
         self._check_names(policy, pipelines)
@@ -366,9 +362,9 @@ def _version(stored: StoredPolicy) -> PolicyVersion:
 
 
 def _changed_parts(before: StoredPolicy | None, policy: Policy) -> str:
-    old = before.document if before is not None else Policy().model_dump(mode="json")
+    old = _policy(before).model_dump(mode="json")  # with the members that versions of before did not have
     new = policy.model_dump(mode="json")
-    return ",".join(sorted(name for name in new if new[name] != old.get(name)))
+    return ",".join(sorted(name for name in new if new[name] != old[name]))
 
 
 def _policy(stored: StoredPolicy | None) -> Policy:

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from ipaddress import IPv4Network, IPv6Network, ip_network
@@ -11,22 +11,30 @@ from typing import Any, Final, Literal, NamedTuple
 
 from app.core.access import Caller
 from app.core.addresses import is_within
-from app.core.contracts.policy import IdentityPolicy
-from app.core.errors import StoreUnavailableError
+from app.core.contracts.identity_policy import IdentityPolicy
 from app.core.identities import MappingRule, TrustedIssuer, agents_of
 from app.core.tokens import TokenFault, TokenReader, TokenRefusedError, VerifiedToken
 from app.services.access.identity.ends import IdentityEnds
-from app.services.access.identity.mirror import mirror_digest
+from app.services.access.identity.lookups import few_lookups, turn
+from app.services.access.identity.memberships import (
+    GroupMemory,
+    Memberships,
+    forget_group,
+    group_memory,
+)
+from app.services.access.identity.mirror_changes import mirror_digest
+from app.services.access.identity.token_trials import TokenTrial
 from app.services.access.issuer_keys import IssuerKeys
 from app.services.access.token_states import TokenState, looks_opaque
 from app.services.audit.audit import AuditService
 from app.services.caching import ShortMemory
 from app.store.access.identity_marks import ended_at
 from app.store.access.policies import find_policy
-from app.store.access.provisioned import find_entry
+from app.store.access.provisioned import StoredEntry, find_entry
 from app.store.access.tenants import Tenant, find_tenant
 from app.store.database import Database
 
+People = dict[str, StoredEntry | None]
 Networks = tuple[IPv4Network | IPv6Network, ...]
 
 _STALE_S: Final = 5.0
@@ -34,15 +42,13 @@ _CACHED_TOKENS: Final = 10_000
 _CACHED_TENANTS: Final = 1_000
 _SUBJECT: Final = b"token subject\0"
 _SUBJECT_DIGITS: Final = 24
-_MAX_LOOKUPS: Final = 4
-_LOOKUP_WAIT_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class KnownToken:
     """A verified token prepared for checks: whose it is, until when (seconds since 1970), and from where.
 
-    ``marks`` are those under which its owner, or the session at the issuer, may have ended.
+    ``marks`` are those under which its owner, or the session at the issuer, may have ended, or be in other groups.
     """
 
     caller: Caller
@@ -56,6 +62,13 @@ class StoredRules(NamedTuple):
 
     tenant: str
     identity: IdentityPolicy
+
+
+class Mapped(NamedTuple):
+    """The first rule that fits, None: there is none; and the marks of the groups that were asked about."""
+
+    rule: MappingRule | None
+    marks: frozenset[str] = frozenset()
 
 
 class _Standing(NamedTuple):
@@ -77,46 +90,6 @@ class CallerRefusedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class TokenTrial:
-    """What would become of a token, without its values: why it is refused, else which of its issuer's rules maps it.
-
-    ``missing`` are for each rule the names of the claims that do not fit. ``rule`` is the one that counts.
-    """
-
-    reason: TokenFault | Literal["ended"] | None = None
-    issuer: TrustedIssuer | None = None
-    rules: tuple[MappingRule, ...] = ()
-    missing: tuple[tuple[str, ...], ...] = ()
-    rule: MappingRule | None = None
-
-    def results(self) -> list[tuple[MappingRule, str]]:
-        """Return each rule with what it says of the token."""
-        return [
-            (rule, f"misses {', '.join(names)}" if names else "maps" if rule is self.rule else "matches")
-            for rule, names in zip(self.rules, self.missing, strict=True)
-        ]
-
-    def described(self) -> dict[str, Any]:
-        """Return it as JSON."""
-        return {
-            "taken": self.rule is not None,
-            "reason": self.reason,
-            "issuer": self.issuer.issuer if self.issuer is not None else None,
-            "rules": [
-                {
-                    "tenant": rule.tenant,
-                    "roles": sorted(rule.roles),
-                    "grants": sorted(rule.grants),
-                    "cidrs": list(rule.networks),
-                    "missing": list(names),
-                    "maps": rule is self.rule,
-                }
-                for (rule, _), names in zip(self.results(), self.missing, strict=True)
-            ],
-        }
-
-
-@dataclass(frozen=True, slots=True)
 class TokenCallers:
     """Turns tokens into callers; ``issuers`` are those that are trusted, by their exact names.
 
@@ -134,7 +107,8 @@ class TokenCallers:
     rules: ShortMemory[str, StoredRules] = field(
         default_factory=lambda: ShortMemory(ttl_s=_STALE_S, size=_CACHED_TENANTS)
     )
-    lookups: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MAX_LOOKUPS))
+    groups: GroupMemory = field(default_factory=group_memory)
+    lookups: asyncio.Semaphore = field(default_factory=few_lookups)
 
     def takes(self, text: str) -> bool:
         """Return whether ``text`` may be a token: a signed one, or an opaque one where an issuer knows those."""
@@ -176,22 +150,31 @@ class TokenCallers:
             return TokenTrial(error.reason)
         rules = await self.rules_of(issuer)
         missing = tuple(rule.missing(verified.claims) for rule in rules)
-        rule = next((rule for rule, names in zip(rules, missing, strict=True) if not names), None)
+        people: People = {}
+        absent = tuple([await self._absent(issuer, rule, verified.claims, people) for rule in rules])
+        shown = TokenTrial("unmapped", issuer, rules, missing, absent)
+        each = zip(rules, missing, absent, strict=True)
+        rule = next((rule for rule, names, groups in each if not names and not groups), None)
         if rule is None:
-            return TokenTrial("unmapped", issuer, rules, missing)
+            return shown
         await self.audit.keys.ready(rule.tenant)
         marks = await self._marks(issuer, rule.tenant, verified.claims)
         if (await self._standing(issuer, rule.tenant, verified.claims, marks)).is_over:
-            return TokenTrial("ended", issuer, rules, missing)
-        return TokenTrial(None, issuer, rules, missing, rule)
+            return replace(shown, reason="ended")
+        return replace(shown, reason=None, rule=rule)
 
     def forget(self, tenant: str | None) -> None:
         """Verify the tokens of a tenant again, None: of all."""
+        forget_group(self.groups, tenant, None)
         self.memory.forget_where(lambda known_token: tenant in (None, known_token.caller.tenant))
 
     def forget_identity(self, mark: str | None) -> None:
-        """Verify the tokens of somebody who has ended again, None: of everybody."""
+        """Verify the tokens of somebody who has ended, or is in other groups, again; None: of everybody."""
         self.memory.forget_where(lambda known_token: mark is None or mark in known_token.marks)
+
+    def forget_group(self, tenant: str | None, digest: str | None) -> None:
+        """Read who is in a group again, by the digest of its name; None: in all."""
+        forget_group(self.groups, tenant, digest)
 
     def forget_rules(self, tenant: str | None) -> None:
         """Map tokens again where the policy of a tenant has changed, None: of any."""
@@ -237,15 +220,17 @@ class TokenCallers:
             issuer, verified = await self._checked(token, now)
         except TokenRefusedError as error:
             raise CallerRefusedError(error.reason) from None
-        rule = issuer.rule_for(verified.claims) or await self._stored_rule(issuer, verified.claims)
+        mapped = await self.first_of(issuer, issuer.rules, verified.claims)
+        if mapped.rule is None:
+            later = await self.first_of(issuer, await self._stored_rules(issuer), verified.claims)
+            mapped = Mapped(later.rule, mapped.marks | later.marks)
+        return await self.identified(issuer, verified, mapped)
+
+    async def identified(self, issuer: TrustedIssuer, verified: VerifiedToken, mapped: Mapped) -> KnownToken:
+        """Return whom a rule makes the owner of verified claims, or raise CallerRefusedError where that is nobody."""
+        rule = mapped.rule
         if rule is None:
             raise CallerRefusedError("unmapped")
-        return await self.identified(issuer, verified, rule)
-
-    async def identified(
-        self, issuer: TrustedIssuer, verified: VerifiedToken, rule: MappingRule
-    ) -> KnownToken:
-        """Return whom a rule makes the owner of verified claims, or raise CallerRefusedError where that is over."""
         await self.audit.keys.ready(rule.tenant)
         marks = await self._marks(issuer, rule.tenant, verified.claims)
         try:
@@ -259,7 +244,7 @@ class TokenCallers:
             raise CallerRefusedError("ended", caller if standing.tenant is not None else None)
         networks = tuple(ip_network(network) for network in rule.networks)
         caller = replace(caller, mirrored=self._person(issuer, rule.tenant, verified.claims))
-        return KnownToken(caller, verified.until, networks, marks)
+        return KnownToken(caller, verified.until, networks, marks | mapped.marks)
 
     def _caller(self, issuer: str, claims: Mapping[str, Any], rule: MappingRule) -> Caller:
         agents = agents_of(claims, issuer)
@@ -278,12 +263,50 @@ class TokenCallers:
         named = _SUBJECT + issuer.encode() + b"\0" + subject.encode("utf-8", "surrogatepass")
         return f"sub-{self.audit.digest(tenant, named)[:_SUBJECT_DIGITS]}"
 
-    async def _stored_rule(self, issuer: TrustedIssuer, claims: Mapping[str, Any]) -> MappingRule | None:
-        """Return the first rule that matches among those of the tenants that may map the issuer's tokens."""
-        for rule in await self._stored_rules(issuer):
-            if rule.matches(claims):
-                return rule
-        return None
+    async def first_of(
+        self,
+        issuer: TrustedIssuer,
+        rules: Sequence[MappingRule],
+        claims: Mapping[str, Any],
+        *,
+        checked: bool = False,
+    ) -> Mapped:
+        """Return the first of the rules that claims and groups fit; the mirror is asked where a rule names groups.
+
+        ``checked``: the claims were found to fit all of the rules, and are no longer all there.
+        """
+        marks: frozenset[str] = frozenset()
+        people: People = {}
+        for rule in rules:
+            if not checked and rule.missing(claims):
+                continue
+            if rule.groups and issuer.provisioning is not None:
+                marks |= await self._memberships.marks_of(rule.tenant, rule.groups)
+            if not await self._absent(issuer, rule, claims, people):
+                return Mapped(rule, marks)
+        return Mapped(None, marks)
+
+    async def _absent(
+        self, issuer: TrustedIssuer, rule: MappingRule, claims: Mapping[str, Any], people: People
+    ) -> tuple[str, ...]:
+        """Return those groups of a rule in which the owner of claims is not: all, where nobody would be found.
+
+        ``people`` keeps whom the mirror of a tenant has, for the rules that are asked next.
+        """
+        if not rule.groups:
+            return ()
+        await self.audit.keys.ready(rule.tenant)
+        mirror, digest = issuer.provisioning, self._person(issuer, rule.tenant, claims)
+        if mirror is None or digest is None:
+            return rule.groups
+        if rule.tenant not in people:
+            async with turn(self.lookups):
+                people[rule.tenant] = await self._memberships.person(rule.tenant, mirror.part, digest)
+        return await self._memberships.absent(rule.tenant, people[rule.tenant], rule.groups)
+
+    @property
+    def _memberships(self) -> Memberships:
+        return Memberships(self.audit, self.groups)
 
     async def rules_of(self, issuer: TrustedIssuer) -> tuple[MappingRule, ...]:
         """Return all rules of an issuer, in the order in which they count."""
@@ -323,20 +346,12 @@ class TokenCallers:
         self, issuer: TrustedIssuer, tenant: str, claims: Mapping[str, Any], marks: Collection[str]
     ) -> _Standing:
         """Return what is stored of a tenant, and of whom these claims are about."""
-        try:
-            async with asyncio.timeout(_LOOKUP_WAIT_S):
-                await self.lookups.acquire()
-        except TimeoutError:
-            raise StoreUnavailableError("The database is busy.", retry_after_s=1.0) from None
-        try:
-            async with self.database.system_transaction(write=False) as tx:
-                found_tenant, ended = await find_tenant(tx, tenant), await ended_at(tx, marks)
-                mirror, person = issuer.provisioning, self._person(issuer, tenant, claims)
-                entry = None
-                if mirror is not None and person is not None:
-                    entry = await find_entry(tx, tenant, "User", mirror.part, person)
-        finally:
-            self.lookups.release()
+        async with turn(self.lookups), self.database.system_transaction(write=False) as tx:
+            found_tenant, ended = await find_tenant(tx, tenant), await ended_at(tx, marks)
+            mirror, person = issuer.provisioning, self._person(issuer, tenant, claims)
+            entry = None
+            if mirror is not None and person is not None:
+                entry = await find_entry(tx, tenant, "User", mirror.part, person)
         stays_out = mirror is not None and mirror.required if entry is None else not entry.active
         # What the issuer says of a token when it is asked says already that its owner has ended.
         is_ended = ended is not None and claims.get("iat", math.inf) <= ended

@@ -191,7 +191,7 @@ class ListingService:
         tenant = self.tenants.get(caller.tenant)
         if tenant is None or tenant.catalog is not catalog or tenant.version != version:
             tenant = self.tenants.put(caller.tenant, _Tenant(catalog, version))
-        key = features, None if policy.grants is None else (caller.key_id, caller.roles, caller.grants)
+        key = features, None if policy.grants is None else _rights(caller)
         view = tenant.views.get(key) or tenant.views.put(
             key, _make_view(catalog, version, policy, caller, features)
         )
@@ -294,12 +294,15 @@ def _make_view(
     listed = _listed_to(catalog, features)
     if policy.grants is None:
         return CallerView(catalog, policy, version, listed, restricted=False)
-    grants = [grant for grant in policy.grants if _applies_to(grant, caller)]
+    # A service sees for an end user what both of them are granted, each by whichever grant it is.
+    views = [[grant for grant in policy.grants if _applies_to(grant, caller)]]
+    if caller.user_grants is not None:
+        views.append([grant for grant in policy.grants if _applies_to_user(grant, caller)])
     primitives = {
         kind: {
             name: primitive
             for name, primitive in by_name.items()
-            if any(_grants(grant, primitive) for grant in grants)
+            if all(any(_grants(grant, primitive) for grant in grants) for grants in views)
         }
         for kind, by_name in listed.items()
     }
@@ -329,7 +332,20 @@ def _narrowed_to(view: CallerView, group: str) -> CallerView:
 
 
 def _applies_to(grant: Grant, caller: Caller) -> bool:
-    return caller.is_listed(grant.keys) and (grant.roles is None or not caller.roles.isdisjoint(grant.roles))
+    return caller.is_listed_itself(grant.keys) and _has_role(grant, caller)
+
+
+def _applies_to_user(grant: Grant, caller: Caller) -> bool:
+    return caller.is_user_listed(grant.keys) and _has_role(grant, caller)
+
+
+def _has_role(grant: Grant, caller: Caller) -> bool:
+    return grant.roles is None or not caller.roles.isdisjoint(grant.roles)
+
+
+def _rights(caller: Caller) -> tuple[Any, ...]:
+    """Return all of a caller on which its view hangs."""
+    return caller.key_id, caller.roles, caller.grants, caller.user_grants
 
 
 def _grants(grant: Grant, primitive: Primitive) -> bool:

@@ -115,7 +115,7 @@ class _Form:
         annotation, pointer = model.model_fields[name].annotation, "/" + path.replace(".", "/")
         widget, choices = _widget(annotation)
         values, usual = ((tree[holder] if holder else tree) for tree in (self.document, self.defaults))
-        inside = [part for part in self.listed if part.path.startswith((f"{path}[]", f"{path}.*"))]
+        inside = [part for part in self.listed if part.path.startswith((f"{path}[]", f"{path}."))]
         return PolicyField(
             pointer=pointer,
             name=name,

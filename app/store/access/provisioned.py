@@ -1,6 +1,6 @@
 """Queries on the mirror of people and groups; names are digests and ciphertext."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple
 
@@ -71,6 +71,14 @@ async def list_entries(
     )
     rows = await tx.execute(query.order_by(provisioned.c.id).offset(offset).limit(limit))
     return [_entry(row) for row in rows]
+
+
+async def list_people(tx: AsyncConnection, tenant: str, ids: Collection[str]) -> Sequence[StoredEntry]:
+    """Return the people with these ids, at most some hundred."""
+    query = select(provisioned).where(
+        provisioned.c.tenant == tenant, provisioned.c.kind == "User", provisioned.c.id.in_(sorted(ids))
+    )
+    return [_entry(row) for row in await tx.execute(query)]
 
 
 async def count_entries(tx: AsyncConnection, tenant: str, kind: str) -> int:

@@ -1,11 +1,12 @@
-"""Rules that map claims: no default, the first that matches, and nothing for a claim of a strange type."""
+"""Rules that map claims, and that bound what is done for end users: what they match, and nothing else."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from app.core.access import Caller, Role
-from app.core.identities import Expected, MappingRule, TrustedIssuer, claim_at
+from app.core.identities import EndUserRule, Expected, MappingRule, TrustedIssuer, claim_at
 
 INVOKER = frozenset({Role.INVOKER})
 BOTH = frozenset({Role.INVOKER, Role.RESTORER})
@@ -55,12 +56,33 @@ def test_a_rule_matches_what_the_claims_say(
     assert rule(when).matches(claims) is matches
 
 
-def test_the_first_rule_that_matches_decides_and_there_is_no_default() -> None:
-    first, second = rule({"groups": "a"}), rule({"groups": "b"}, BOTH)
-    issuer = TrustedIssuer("https://i", frozenset({"x"}), (first, second))
-    assert issuer.rule_for({"groups": ["b", "a"]}) is first
-    assert issuer.rule_for({"groups": ["b"]}) is second
-    assert issuer.rule_for({"groups": []}) is None
+def test_a_rule_that_names_groups_of_the_mirror_needs_all_of_them_beside_the_claims() -> None:
+    both = replace(rule({"sub": "ada"}), groups=("a", "b"))
+    alone = replace(rule({}), groups=("a",))
+    assert both.matches({"sub": "ada"}, {"a", "b", "c"}) and not both.matches({"sub": "ada"}, {"a"})
+    assert not both.matches({"sub": "grace"}, {"a", "b"})
+    # Who asks for claims alone lets nobody in by such a rule.
+    assert alone.matches({}, {"a"}) and not alone.matches({"groups": ["a"]})
+
+
+@pytest.mark.parametrize(
+    ("patterns", "name", "matches"),
+    [
+        (("ada@example.org",), "ADA@Example.ORG", True),
+        (("ada@example.org",), "ada@example.org.evil", False),
+        (("*@partner.example",), "max@partner.example", True),
+        (("*@partner.example",), "max@partner.example.org", False),
+        (("andr\u00e9",), "andre\u0301", True),
+        (("STRASSE",), "stra\u00dfe", True),
+        (("a", "b"), "b", True),
+        (("*",), "anybody", True),
+        ((), "anybody", True),
+    ],
+)
+def test_a_rule_names_end_users_in_any_spelling(
+    patterns: tuple[str, ...], name: str, *, matches: bool
+) -> None:
+    assert EndUserRule(users=patterns, groups=("g",)).names(name) is matches
 
 
 def test_a_pointer_leads_nowhere_through_what_is_no_object() -> None:
@@ -81,3 +103,25 @@ def test_a_policy_lists_callers_by_key_or_by_grant() -> None:
         *(True, False, True, True),
         False,
     ]
+
+
+def test_a_list_counts_for_an_end_user_where_it_names_the_service_and_the_user() -> None:
+    service = Caller("acme", "0123abcd", INVOKER, user_grants=frozenset({"support"}))
+    lists: tuple[list[str] | None, ...] = (None, ["0123abcd"], ["support"], ["0123abcd", "support"], [])
+    assert [service.is_listed(keys) for keys in lists] == [True, False, False, True, False]
+    nowhere = replace(service, user_grants=frozenset())
+    assert [nowhere.is_listed(keys) for keys in lists] == [True, False, False, False, False]
+
+
+def test_rights_are_covered_by_as_many_or_more() -> None:
+    caller = Caller("acme", "k", BOTH, grants=frozenset({"a", "b"}), user_grants=frozenset({"a", "b"}))
+    assert caller.covers(caller) and replace(caller, user_grants=None).covers(caller)
+    for fewer in (
+        {"roles": INVOKER},
+        {"grants": frozenset({"a"})},
+        {"user_grants": frozenset({"a"})},
+        {"key_id": "l"},
+        {"tenant": "other"},
+    ):
+        assert not replace(caller, **fewer).covers(caller)  # type: ignore[arg-type]
+    assert not caller.covers(replace(caller, user_grants=None))

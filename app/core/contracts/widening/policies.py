@@ -12,6 +12,7 @@ from app.core.contracts.gateway_policy import GatewayPipeline
 from app.core.contracts.policy import Grant, Limits, Policy, ToolHook
 from app.core.contracts.policy_steps import Step
 from app.core.contracts.widening.arguments import CHECKS, UNSET, hides_as_much
+from app.core.contracts.widening.end_users import end_user_widenings
 from app.core.contracts.widening.gateway import gateway_widenings
 from app.core.globs import Glob
 
@@ -284,6 +285,8 @@ def _identity(before: Policy, after: Policy) -> Iterator[Widening]:
     for number in range(len(new)):
         if new[: number + 1] != old[: number + 1]:
             yield Widening(f"/identity/rules/{number}", "tokens make callers")
+    for pointer, reason in end_user_widenings(before.identity.end_users, after.identity.end_users):
+        yield Widening(f"/identity/end_users{pointer}", reason)
 
 
 def _nothing(_before: Policy, _after: Policy) -> Iterator[Widening]:

@@ -1,7 +1,8 @@
 """The mirror of a tenant's people and groups, which its identity provider keeps up to date (SCIM 2.0).
 
 Names are sealed under the tenant's key, and found by keyed digests. Whose tokens an issuer with ``provisioning``
-signs must be an active person here: who is set inactive or deleted is out in every process with the commit.
+signs must be an active person here: who is set inactive or deleted is out in every process with the commit. Where
+rules name groups, whoever comes or goes has other rights with the commit, too.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,10 +14,9 @@ from uuid import uuid4
 from app.core.access import Caller, Role
 from app.core.audit import OUTCOME_OK
 from app.core.errors import ConflictError, NotFoundError, TooLargeError
-from app.core.events import Changed
 from app.core.request import RequestInfo
-from app.services.access.identity.ends import IDENTITY_ENDED
 from app.services.access.identity.entries import DirectoryEntry, Kind, fault
+from app.services.access.identity.mirror_changes import GroupState, mirror_digest, tell_group, tell_person
 from app.services.audit.audit import AuditService
 from app.store.access.provisioned import (
     Part,
@@ -29,7 +29,6 @@ from app.store.access.provisioned import (
     update_entry,
 )
 from app.store.audit.audit import Transaction
-from app.store.changes import announce
 
 PAGE: Final = 200
 MOST_ENTRIES: Final = 100_000
@@ -92,9 +91,11 @@ class MirrorService:
             )
             if former is not None and former.removed is not None:
                 await remove_entry(tx, tenant, kind, former.id)
-            if not await add_entry(tx, self._stored(tenant, entry)):
+            added = self._stored(tenant, entry)
+            if not await add_entry(tx, added):
                 raise _taken()
             await self._note(tx, caller, "create", entry, request)
+            await self._tell(tx, None, added, entry.members)
         return entry
 
     async def change(
@@ -118,7 +119,7 @@ class MirrorService:
                 await remove_entry(tx, tenant, kind, same.id)
             await update_entry(tx, changed)
             await self._note(tx, caller, "change", entry, request)
-            await _tell(tx, row, changed)
+            await self._tell(tx, row, changed, entry.members)
         return entry
 
     async def remove(self, caller: Caller, kind: Kind, entry_id: str, request: RequestInfo) -> None:
@@ -130,7 +131,7 @@ class MirrorService:
             gone = row._replace(active=False, removed=self.now(), sealed=b"")
             await update_entry(tx, gone)
             await self._note(tx, caller, "remove", self._opened(tenant, row), request)
-            await _tell(tx, row, gone)
+            await self._tell(tx, row, gone, ())
 
     async def _admit(self, caller: Caller, request: RequestInfo) -> None:
         async with self.audit.refusals(caller, "directory.access", request):
@@ -183,23 +184,28 @@ class MirrorService:
         )
 
     def _opened(self, tenant: str, row: StoredEntry) -> DirectoryEntry:
-        content = self.audit.keys.open(tenant, _SEALED + row.id.encode(), row.sealed, own=True)
-        kind: Kind = "User" if row.kind == "User" else "Group"
-        return DirectoryEntry.opened(kind, row.id, active=row.active, content=content)
+        return opened_entry(self.audit, tenant, row)
+
+    async def _tell(
+        self, tx: Transaction, before: StoredEntry | None, after: StoredEntry, members: Sequence[str]
+    ) -> None:
+        """Tell every process of a change; ``members`` are those of a group afterwards."""
+        if after.kind == "User":
+            await tell_person(tx, before, after)
+            return
+        former, latter = None, None
+        if before is not None:
+            former = GroupState(before.name_digest, frozenset(self._opened(after.tenant, before).members))
+        if after.removed is None:
+            latter = GroupState(after.name_digest, frozenset(members))
+        await tell_group(tx, after.tenant, former, latter)
 
 
-def mirror_digest(audit: AuditService, tenant: str, kind: Kind, part: str, value: str) -> str:
-    """Return by which digest an entry is found: names count in any case (RFC 7643, 4.1.1), other ids do not."""
-    text = value.casefold() if part == "name" else value
-    named = f"provisioned {kind} {part}\0{text}"
-    return audit.digest(tenant, named.encode("utf-8", "surrogatepass"))
-
-
-async def _tell(tx: Transaction, before: StoredEntry, after: StoredEntry) -> None:
-    """Let every process look again at whom the entry stood for, and stands for now."""
-    for digest in {before.name_digest, before.external_digest, after.name_digest, after.external_digest}:
-        if digest is not None:
-            await announce(tx, Changed(IDENTITY_ENDED, before.tenant, digest))
+def opened_entry(audit: AuditService, tenant: str, row: StoredEntry) -> DirectoryEntry:
+    """Return an entry from its row; the keys of the tenant must be ready."""
+    content = audit.keys.open(tenant, _SEALED + row.id.encode(), row.sealed, own=True)
+    kind: Kind = "User" if row.kind == "User" else "Group"
+    return DirectoryEntry.opened(kind, row.id, active=row.active, content=content)
 
 
 def _taken() -> ConflictError:

@@ -4,16 +4,18 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from app.core.access import Caller, Role
-from app.core.identities import Expected, MappingRule
+from app.core.identities import EndUserRules, Expected, MappingRule
 from app.core.request import RequestInfo
 from app.services.access.access import AccessService
+from app.services.access.identity.end_users import Source
 from app.services.access.policies import PolicyService
 
 
 class ShownRule(NamedTuple):
-    """A rule, and where it stands."""
+    """A rule, and where it stands; ``groups`` are those of the mirror."""
 
     when: Mapping[str, Expected]
+    groups: Sequence[str]
     roles: Sequence[Role]
     grants: Sequence[str]
     networks: Sequence[str]
@@ -60,5 +62,10 @@ async def identities(
     return listed
 
 
+async def end_user_rules(access: AccessService, caller: Caller) -> Sequence[tuple[Source, EndUserRules]]:
+    """Return what bounds services for end users in the caller's tenant; for those whom ``identities`` answers."""
+    return (await access.authenticator.end_users.rules_of(access.audit, caller.tenant)).sources
+
+
 def _shown(rule: MappingRule, source: Literal["settings", "policy"]) -> ShownRule:
-    return ShownRule(rule.when, sorted(rule.roles), sorted(rule.grants), rule.networks, source)
+    return ShownRule(rule.when, rule.groups, sorted(rule.roles), sorted(rule.grants), rule.networks, source)

@@ -39,7 +39,7 @@ _METADATA_S: Final = 300.0
 _METADATA_RETRY_S: Final = 5.0
 _MOST: Final = 4096
 _ISSUER, _SUBJECT, _SID, _SINCE, _UNTIL = "issuer", "subject", "sid", "since", "until"
-_RULES, _RULE, _NAME = "rules", "rule", "name"
+_RULES, _FITTING, _NAME = "rules", "fitting", "name"
 
 log = logging.getLogger("sluice.identity")
 
@@ -169,7 +169,9 @@ class IdentitySignIns:
         mirror = self.issuers[issuer].issuer.provisioning
         claims |= {mirror.claim: data.get(_NAME)} if mirror is not None else {}
         verified = VerifiedToken(claims, data[_UNTIL])
-        caller = await self._caller(self.issuers[issuer], verified, rules[data[_RULE]], address)
+        # Which groups of the mirror the person is in is asked anew, whatever claims they came with.
+        fitting = [rules[number] for number in data[_FITTING]]
+        caller = await self._caller(self.issuers[issuer], verified, fitting, address)
         if (caller.tenant, caller.key_id) != (tenant, key_id):
             raise _ended()
         return caller
@@ -259,11 +261,11 @@ class IdentitySignIns:
     ) -> tuple[Caller, str]:
         issuer, claims = keys.issuer, verified.claims
         rules = await self.callers.rules_of(issuer)
-        number = next((n for n, rule in enumerate(rules) if rule.matches(claims)), None)
-        if number is None:
+        fitting = [number for number, rule in enumerate(rules) if not rule.missing(claims)]
+        if (await self.callers.first_of(issuer, [rules[number] for number in fitting], claims)).rule is None:
             self.authenticator.refused.note("unmapped", request.address, self.sessions.now())
             raise ForbiddenError("No rule gives you a role here; ask whoever runs this service.")
-        caller = await self._caller(keys, verified, rules[number], request.address)
+        caller = await self._caller(keys, verified, [rules[number] for number in fitting], request.address)
         session = await self.sessions.start(
             Caller(caller.tenant, OWNER + caller.key_id, frozenset()),
             _REVISION,
@@ -274,7 +276,7 @@ class IdentitySignIns:
                 _SINCE: claims["iat"],
                 _UNTIL: claims["iat"] + issuer.max_token_age_s + issuer.leeway_s,
                 _RULES: _digest_of(rules),
-                _RULE: number,
+                _FITTING: fitting,
                 _NAME: claims.get(issuer.provisioning.claim) if issuer.provisioning is not None else None,
             },
         )
@@ -283,10 +285,13 @@ class IdentitySignIns:
         return caller, f"{caller.tenant}.{caller.key_id}.{session.id}"
 
     async def _caller(
-        self, keys: IssuerKeys, verified: VerifiedToken, rule: MappingRule, address: str | None
+        self, keys: IssuerKeys, verified: VerifiedToken, fitting: Sequence[MappingRule], address: str | None
     ) -> Caller:
+        """Return whom the first rule whose groups fit makes the person; ``fitting`` are those whose claims do."""
         try:
-            person = await self.callers.identified(keys.issuer, verified, rule)
+            claims = verified.claims
+            mapped = await self.callers.first_of(keys.issuer, fitting, claims, checked=True)
+            person = await self.callers.identified(keys.issuer, verified, mapped)
         except CallerRefusedError as error:
             self.authenticator.refused.note(error.reason, address, self.sessions.now(), error.caller)
             raise _ended() from None
@@ -304,7 +309,10 @@ def issuer_id(issuer: str) -> str:
 def _digest_of(rules: Sequence[MappingRule]) -> str:
     """Return a digest by which a session finds out whether the rules are still those that mapped it."""
     listed = [
-        [sorted(rule.when.items()), rule.tenant, sorted(rule.roles), sorted(rule.grants), rule.networks]
+        [
+            *(sorted(rule.when.items()), sorted(rule.groups), rule.tenant),
+            *(sorted(rule.roles), sorted(rule.grants), rule.networks),
+        ]
         for rule in rules
     ]
     return hashlib.sha256(json.dumps(listed).encode()).hexdigest()

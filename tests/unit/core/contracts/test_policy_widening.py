@@ -184,9 +184,66 @@ def test_the_first_rule_that_matches_maps_so_one_that_goes_lets_those_behind_it_
     assert pointers({"identity": {"rules": [MAPS, other]}}, {"identity": {"rules": [MAPS]}}) == []
 
 
+PARTNERS: dict[str, Any] = {"users": ["*@partner.example"], "roles": ["invoker"], "grants": ["guests"]}
+STAFF: dict[str, Any] = {"directory": {"groups": ["staff"]}, "roles": ["invoker", "restorer"]}
+MIRROR = {"attribute": "userName", "required": True}
+
+
+def bounding(*rules: dict[str, Any], provisioning: Any = MIRROR) -> dict[str, Any]:
+    return {"identity": {"end_users": {"provisioning": provisioning, "rules": list(rules)}}}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "widened"),
+    [
+        ({}, bounding(PARTNERS, STAFF), []),
+        (bounding(PARTNERS), bounding(PARTNERS, STAFF), []),
+        (bounding(PARTNERS), bounding({**PARTNERS, "grants": []}), []),
+        (bounding(PARTNERS), bounding({"users": PARTNERS["users"], "refuse": True}), []),
+        (bounding(PARTNERS), bounding({**PARTNERS, "roles": ["invoker", "restorer"]}), ["/rules/0"]),
+        (bounding(PARTNERS), bounding({**PARTNERS, "roles": None}), ["/rules/0"]),
+        (bounding(PARTNERS), bounding({**PARTNERS, "grants": None}), ["/rules/0"]),
+        (
+            bounding({"users": ["x"], "refuse": True}),
+            bounding({"users": ["x"], "roles": ["invoker"]}),
+            ["/rules/0"],
+        ),
+        (bounding(PARTNERS, STAFF), bounding(PARTNERS), ["/rules/1"]),
+        (bounding(PARTNERS, STAFF), bounding(STAFF, PARTNERS), ["/rules/0", "/rules/1"]),
+        (bounding(PARTNERS), bounding({**PARTNERS, "users": ["x"]}), ["/rules/0"]),
+        (bounding(PARTNERS), bounding(PARTNERS, provisioning=None), ["/provisioning"]),
+        (
+            bounding(PARTNERS),
+            bounding(PARTNERS, provisioning={**MIRROR, "required": False}),
+            ["/provisioning"],
+        ),
+        (
+            bounding(STAFF),
+            bounding(STAFF, provisioning={**MIRROR, "attribute": "externalId"}),
+            ["/provisioning", "/rules/0"],
+        ),
+        (bounding(PARTNERS, provisioning=None), bounding(PARTNERS), []),
+    ],
+)
+def test_services_may_do_more_for_end_users_where_a_bound_is_lifted_or_means_others(
+    before: dict[str, Any], after: dict[str, Any], widened: list[str]
+) -> None:
+    assert pointers(before, after) == [f"/identity/end_users{pointer}" for pointer in widened]
+
+
+def test_a_rule_for_tokens_by_other_groups_makes_other_callers() -> None:
+    grouped = {**MAPS, "directory": {"groups": ["staff"]}}
+    assert pointers({"identity": {"rules": [MAPS]}}, {"identity": {"rules": [grouped]}}) == [
+        "/identity/rules/0"
+    ]
+    Policy.model_validate({"identity": {"rules": [{**grouped, "when": {}}]}})
+
+
 @pytest.mark.parametrize(
     "changed",
     [
+        {"directory": {}},
+        {"directory": {"groups": [""]}},
         {"roles": ["restorer"]},
         {"roles": ["invoker", "operator"]},
         {"roles": ["key-custodian"]},

@@ -1,5 +1,7 @@
 """What one caller may see, and lists made of that."""
 
+from dataclasses import replace
+
 import pytest
 
 from app.core.access import Caller, Role
@@ -94,6 +96,24 @@ async def test_grants_show_groups_with_those_below_and_single_primitives_and_not
     assert list(view.of(PrimitiveKind.PROMPT)) == []
     assert view.find(PrimitiveKind.TOOL, "files__read") is None
     assert await tools_of(service, Caller("acme", "0000000d", frozenset({Role.INVOKER}))) == []
+
+
+async def test_a_service_sees_for_an_end_user_what_both_are_granted():
+    grants = [
+        Grant(keys=["0000000a"], groups=["work"]),
+        Grant(
+            keys=["support"], groups=["reading"], members=[Member(kind=PrimitiveKind.TOOL, name="mail__*")]
+        ),
+        Grant(roles=[Role.RESTORER], members=[Member(kind=PrimitiveKind.TOOL, name="files__delete")]),
+    ]
+    service, _, _ = listing_of(Policy(grants=grants))
+    own = ["files__read", "files__delete"]
+    for user_grants, seen in ((None, own), (frozenset({"support"}), ["files__read"]), (frozenset(), [])):
+        assert await tools_of(service, replace(ALICE, user_grants=user_grants)) == seen
+    # What is open to a role is open to both of them.
+    both = replace(ALICE, user_grants=frozenset(), roles=frozenset({Role.INVOKER, Role.RESTORER}))
+    assert await tools_of(service, both) == ["files__delete"]
+    assert await tools_of(service) == own
 
 
 async def test_grants_of_nobody_show_nothing():
