@@ -1,5 +1,6 @@
 """Identities that come with tokens: whom an issuer's claims make a caller, by rules without a default."""
 
+import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -8,6 +9,8 @@ from typing import Any, Final, Literal
 
 from app.core.access import Role
 
+BY_SETTINGS_ALONE: Final = frozenset({Role.RESTORER, Role.OPERATOR, Role.KEY_CUSTODIAN})
+"""Roles that take a second person for a key, or make who could grant them: no stored rule gives them."""
 LONGEST_SUBJECT: Final = 256
 MOST_AGENTS: Final = 8
 SPACED_CLAIMS: Final = frozenset({"scope", "scp"})
@@ -134,6 +137,11 @@ class TrustedIssuer:
         wanted = frozenset(roles)
         giving = next((rule.scopes for rule in self.rules if wanted <= rule.roles), ())
         return tuple(dict.fromkeys((*self.scopes, *giving)))
+
+
+def issuer_id(issuer: str) -> str:
+    """Return what stands for an issuer in addresses: 16 hexadecimal digits that follow from its name."""
+    return hashlib.sha256(issuer.encode()).hexdigest()[:16]
 
 
 def checked_network(text: str) -> str:

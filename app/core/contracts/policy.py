@@ -1,7 +1,7 @@
 """The policy of a tenant: allowed middlewares, default and fixed arguments, limits, grants and tool hooks."""
 
 from collections.abc import Iterable
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -21,7 +21,13 @@ from app.core.content.secret_labels import is_secret
 from app.core.contracts.gateway_policy import GatewayPolicy
 from app.core.contracts.policy_steps import Step
 from app.core.globs import Glob
-from app.core.identities import MappingRule, checked_conditions, checked_grant, checked_network
+from app.core.identities import (
+    BY_SETTINGS_ALONE,
+    MappingRule,
+    checked_conditions,
+    checked_grant,
+    checked_network,
+)
 
 HeaderToken = Annotated[str, StringConstraints(min_length=1, max_length=128)]
 ScopeReference = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
@@ -242,8 +248,6 @@ class RetentionPolicy(BaseModel):
 
 
 Claim = Annotated[str, Field(min_length=1, max_length=500)]
-_BY_SETTINGS: Final = frozenset({Role.RESTORER, Role.OPERATOR, Role.KEY_CUSTODIAN})
-"""Roles that take a second person, or none of the tenant: its policy may not give them."""
 
 
 class IdentityRule(BaseModel):
@@ -285,7 +289,7 @@ class IdentityRule(BaseModel):
     @classmethod
     def within_reach(cls, roles: list[Role]) -> list[Role]:
         """Refuse roles that only the settings give, and unions that one key may not have."""
-        refused = sorted(_BY_SETTINGS.intersection(roles))
+        refused = sorted(BY_SETTINGS_ALONE.intersection(roles))
         if refused:
             raise ValueError(f"only the settings of the service map to {', '.join(refused)}")
         return roles

@@ -20,7 +20,7 @@ from app.core.access import SYSTEM_TENANT, Caller
 from app.core.addresses import is_within
 from app.core.audit import OUTCOME_OK
 from app.core.errors import ForbiddenError, NotFoundError, OverloadedError, UnauthenticatedError
-from app.core.identities import ConsoleClient, MappingRule
+from app.core.identities import ConsoleClient, MappingRule, issuer_id
 from app.core.request import RequestInfo
 from app.core.tokens import TokenRefusedError, VerifiedToken
 from app.services.access.credentials import Authenticator
@@ -294,11 +294,6 @@ class IdentitySignIns:
             self.authenticator.refused.note("address", address, self.sessions.now(), person.caller)
             raise _ended()
         return person.caller
-
-
-def issuer_id(issuer: str) -> str:
-    """Return what stands for an issuer in the addresses of the console."""
-    return hashlib.sha256(issuer.encode()).hexdigest()[:16]
 
 
 def _digest_of(rules: Sequence[MappingRule]) -> str:
