@@ -35,7 +35,6 @@ from app.edge.limits import (
 from app.edge.memory import FreedMemory
 from app.edge.observability import UNMATCHED, FinishedRequest, Metrics, log_bug, log_request
 from app.edge.problems import error_headers, internal_error, problem, status_of
-from app.edge.protected_resources import ProtectedResources
 from app.edge.surfaces import ForeignRefusal, ForeignSurface, RawHeaders
 from app.edge.tracing import Tracer
 
@@ -81,8 +80,7 @@ class EdgeGuard:
 
     It begins the record of the request, see ``app.edge.facts``. ``routes`` are the limits that routes declare
     beside ``limits``, which hold for all. ``served`` holds where the state of a lifespan brings none of its own.
-    ``rpc_codes`` are the JSON-RPC codes of refusals under /mcp, ``surfaces`` the paths that speak another API,
-    ``resources`` what clients that need a token are told.
+    ``rpc_codes`` are the JSON-RPC codes of refusals under /mcp, ``surfaces`` the paths that speak another API.
     """
 
     app: ASGIApp
@@ -94,7 +92,6 @@ class EdgeGuard:
     tracer: Tracer | None = None
     rpc_codes: Mapping[str, int] = field(default_factory=dict)
     surfaces: Sequence[ForeignSurface] = ()
-    resources: ProtectedResources | None = None
     logger: Any = field(default_factory=lambda: structlog.get_logger("sluice"))
     bodies: Bodies = field(init=False)
     freed: FreedMemory = field(default_factory=FreedMemory)
@@ -133,7 +130,8 @@ class EdgeGuard:
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         facts = facts_of(scope)
-        answer = _Answer(send, facts, self.drain, scope["headers"], self.resources)
+        served: Served = scope.get("state", {}).get(SERVED, self.served)
+        answer = _Answer(send, facts, self.drain, scope["headers"], served)
         started = time.perf_counter()
         self.metrics.begin()
         self.drain.running += 1
@@ -141,7 +139,7 @@ class EdgeGuard:
         tracing = nullcontext() if tracer is None else tracer.span(scope["method"], facts.traceparent)
         try:
             with tracing as span:
-                await self._answered(scope, receive, answer)
+                await self._answered(scope, receive, answer, served)
                 exchange = _exchange(scope, facts, answer, time.perf_counter() - started)
                 if tracer is not None:
                     tracer.finish(span, exchange)
@@ -159,13 +157,12 @@ class EdgeGuard:
             self.metrics.end(exchange)
             log_request(self.logger, exchange)
 
-    async def _answered(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
+    async def _answered(self, scope: Scope, receive: Receive, answer: "_Answer", served: Served) -> None:
         """Run the request and answer its failure, whatever it is."""
         facts = facts_of(scope)
         holding: Holding | None = None
         try:
             headers = self._checked(scope, facts)
-            served: Served = scope.get("state", {}).get(SERVED, self.served)
             surface = self._surface_at(facts.path)
             gate = served.gate if surface is None else surface.gate_of(facts.path, served)
             if has_body(scope["method"]) and gate is not None:
@@ -320,7 +317,7 @@ class GuardedApp(FastAPI):
 class _Answer:
     """Passes the answer on, adds the headers that every answer has, and remembers what logs want to know."""
 
-    __slots__ = ("_drain", "_facts", "_ids", "_resources", "_send", "_sent", "bytes_out", "closing", "status")
+    __slots__ = ("_drain", "_facts", "_ids", "_send", "_sent", "_served", "bytes_out", "closing", "status")
 
     def __init__(
         self,
@@ -328,10 +325,10 @@ class _Answer:
         facts: RequestFacts,
         drain: Drain,
         sent: RawHeaders,
-        resources: ProtectedResources | None,
+        served: Served,
     ) -> None:
         self._send, self._sent = send, sent
-        self._facts, self._resources = facts, resources
+        self._facts, self._served = facts, served
         self._ids = [(b"x-request-id", facts.request_id.encode())]
         if facts.client_request_id is not None:
             self._ids.append((b"x-client-request-id", facts.client_request_id.encode()))
@@ -348,8 +345,9 @@ class _Answer:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             headers = list(message.get("headers", ()))
-            if self._resources is not None and self.status in _CHALLENGED:
-                headers = self._resources.challenged(self.status, headers, self._facts, self._sent)
+            resources = self._served.resources() if self.status in _CHALLENGED else None
+            if resources is not None:
+                headers = resources.challenged(self.status, headers, self._facts, self._sent)
             present = {name.lower() for name, _ in headers}
             headers += [pair for pair in _SECURITY_HEADERS if pair[0] not in present]
             if _is_event_stream(headers):

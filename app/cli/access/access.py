@@ -10,18 +10,7 @@ from app.cli.terminal import fail, note, show_json, show_table
 
 if TYPE_CHECKING:
     from app.assembly import Services
-    from app.services.access.token_callers import TokenTrial
-
-REASONS = {
-    "token": "It is malformed, too long, no access token, or lacks a claim: sub, aud, iat and exp must be there.",
-    "inactive": "Its issuer says that it counts no more, or does not know it.",
-    "issuer": "Its issuer is not among those of SLUICE_AUTH__ISSUERS, letter by letter.",
-    "signature": "No key of its issuer signed it with an algorithm that is taken.",
-    "audience": "Its aud names none of the issuer's audiences in SLUICE_AUTH__ISSUERS.",
-    "token_expired": "It is over (exp).",
-    "token_early": "It is not valid yet (nbf, iat); compare the clocks.",
-    "token_old": "It was issued longer ago (iat) than maxTokenAge allows.",
-}
+    from app.services.access.identity.token_trials import TokenTrial
 
 commands = typer.Typer(
     help="Try tokens of identity providers: which rule maps them, and why others do not.",
@@ -55,7 +44,9 @@ def explain(
     text = (sys.stdin.read() if token == "-" else token).strip()  # noqa: S105 - a dash is no token
     trial = on_host(lambda host: _tried(host, text))
     if trial is None:
-        fail("No issuer is trusted here: set SLUICE_AUTH__ISSUERS (docs/identity.md).")
+        fail(
+            "No issuer is trusted here: set SLUICE_AUTH__ISSUERS, or run `sluice issuers add` (docs/identity.md)."
+        )
     if json:
         show_json(trial.described())
     else:
@@ -66,12 +57,14 @@ def explain(
 
 async def _tried(host: "Services", token: str) -> "TokenTrial | None":
     tokens = host.access.authenticator.tokens
-    return None if tokens is None else await tokens.tried(token, datetime.now(UTC))
+    return await tokens.tried(token, datetime.now(UTC)) if tokens is not None and tokens.trusted else None
 
 
 def _show(trial: "TokenTrial") -> None:
-    if trial.reason in REASONS:
-        note(f"The token is not taken. {REASONS[trial.reason]}")
+    from app.services.access.identity.token_trials import TOKEN_FAULTS
+
+    if (fault := TOKEN_FAULTS.get(trial.reason or "")) is not None:
+        note(f"The token is not taken. {fault}")
         return
     rows = [
         (number, rule.tenant, " ".join(sorted(rule.roles)), " ".join(sorted(rule.grants)) or "-", result)

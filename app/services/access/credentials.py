@@ -20,6 +20,7 @@ from app.core.errors import (
 from app.core.events import Changed
 from app.core.request import RequestInfo
 from app.services.access.identity.ends import IDENTITY_ENDED
+from app.services.access.identity.stored_issuers import ISSUERS_CHANGED
 from app.services.access.refused_credentials import Reason, RefusedCredentials
 from app.services.access.token_callers import CallerRefusedError, TokenCallers
 from app.services.audit.audit import AuditService
@@ -224,13 +225,15 @@ class Authenticator:
             self.tokens.forget_identity(changed.name)
         if self.tokens is not None and changed.kind in (EVERYTHING, POLICY_CHANGED):
             self.tokens.forget_rules(changed.tenant)
+        if self.tokens is not None and changed.kind in (EVERYTHING, ISSUERS_CHANGED):
+            self.tokens.forget_issuer(changed.name)
 
     def _refusal(
         self, reason: Reason, address: str | None, key: Caller | None = None
     ) -> UnauthenticatedError:
         """Count a refusal; the answer is the same for every reason."""
         self.refused.note(reason, address, self.now(), key)
-        if self.tokens is not None:
+        if self.tokens is not None and self.tokens.trusted:
             return UnauthenticatedError("A valid token or API key is needed: Authorization: Bearer …")
         return UnauthenticatedError("A valid API key is needed: Authorization: Bearer slc_…")
 

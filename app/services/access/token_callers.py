@@ -17,6 +17,8 @@ from app.core.identities import MappingRule, TrustedIssuer, agents_of
 from app.core.tokens import TokenFault, TokenReader, TokenRefusedError, VerifiedToken
 from app.services.access.identity.ends import IdentityEnds
 from app.services.access.identity.mirror import mirror_digest
+from app.services.access.identity.stored_issuers import StoredIssuers
+from app.services.access.identity.token_trials import TokenTrial
 from app.services.access.issuer_keys import IssuerKeys
 from app.services.access.token_states import TokenState, looks_opaque
 from app.services.audit.audit import AuditService
@@ -77,50 +79,11 @@ class CallerRefusedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class TokenTrial:
-    """What would become of a token, without its values: why it is refused, else which of its issuer's rules maps it.
-
-    ``missing`` are for each rule the names of the claims that do not fit. ``rule`` is the one that counts.
-    """
-
-    reason: TokenFault | Literal["ended"] | None = None
-    issuer: TrustedIssuer | None = None
-    rules: tuple[MappingRule, ...] = ()
-    missing: tuple[tuple[str, ...], ...] = ()
-    rule: MappingRule | None = None
-
-    def results(self) -> list[tuple[MappingRule, str]]:
-        """Return each rule with what it says of the token."""
-        return [
-            (rule, f"misses {', '.join(names)}" if names else "maps" if rule is self.rule else "matches")
-            for rule, names in zip(self.rules, self.missing, strict=True)
-        ]
-
-    def described(self) -> dict[str, Any]:
-        """Return it as JSON."""
-        return {
-            "taken": self.rule is not None,
-            "reason": self.reason,
-            "issuer": self.issuer.issuer if self.issuer is not None else None,
-            "rules": [
-                {
-                    "tenant": rule.tenant,
-                    "roles": sorted(rule.roles),
-                    "grants": sorted(rule.grants),
-                    "cidrs": list(rule.networks),
-                    "missing": list(names),
-                    "maps": rule is self.rule,
-                }
-                for (rule, _), names in zip(self.results(), self.missing, strict=True)
-            ],
-        }
-
-
-@dataclass(frozen=True, slots=True)
 class TokenCallers:
-    """Turns tokens into callers; ``issuers`` are those that are trusted, by their exact names.
+    """Turns tokens into callers; ``issuers`` are those of the settings, by their exact names.
 
     ``asked`` are those that say whether a token still counts, among them at most one that takes opaque tokens.
+    ``stored`` are those that operators have added; the settings come first.
     """
 
     issuers: Mapping[str, IssuerKeys]
@@ -135,6 +98,23 @@ class TokenCallers:
         default_factory=lambda: ShortMemory(ttl_s=_STALE_S, size=_CACHED_TENANTS)
     )
     lookups: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MAX_LOOKUPS))
+    stored: StoredIssuers | None = None
+
+    async def ready(self) -> None:
+        """Read again which issuers are trusted, where that may have changed."""
+        if self.stored is not None:
+            await self.stored.ready()
+
+    @property
+    def trusted(self) -> list[IssuerKeys]:
+        """Return all issuers that are trusted, those of the settings first."""
+        stored = self.stored.seen.keys.values() if self.stored is not None else ()
+        return [*self.issuers.values(), *stored]
+
+    def keys_of(self, issuer: str) -> IssuerKeys | None:
+        """Return the keys of an issuer, None where it is not trusted."""
+        keys = self.issuers.get(issuer)
+        return keys if keys is not None or self.stored is None else self.stored.seen.keys.get(issuer)
 
     def takes(self, text: str) -> bool:
         """Return whether ``text`` may be a token: a signed one, or an opaque one where an issuer knows those."""
@@ -145,7 +125,7 @@ class TokenCallers:
         if not self.reader.looks_signed(text):
             return False
         try:
-            return self.reader.head(text).issuer in self.issuers
+            return self.keys_of(self.reader.head(text).issuer) is not None
         except TokenRefusedError:
             return False
 
@@ -174,14 +154,25 @@ class TokenCallers:
             issuer, verified = await self._checked(token, moment.timestamp())
         except TokenRefusedError as error:
             return TokenTrial(error.reason)
+        return await self._mapped(issuer, verified.claims)
+
+    async def tried_claims(self, issuer: str, claims: Mapping[str, Any]) -> TokenTrial:
+        """Say what would become of a token of an issuer with these claims: a dry run, for which nothing is signed."""
+        await self.ready()
+        keys = self.keys_of(issuer)
+        if keys is None:
+            return TokenTrial("issuer")
+        return await self._mapped(keys.issuer, claims)
+
+    async def _mapped(self, issuer: TrustedIssuer, claims: Mapping[str, Any]) -> TokenTrial:
         rules = await self.rules_of(issuer)
-        missing = tuple(rule.missing(verified.claims) for rule in rules)
+        missing = tuple(rule.missing(claims) for rule in rules)
         rule = next((rule for rule, names in zip(rules, missing, strict=True) if not names), None)
         if rule is None:
             return TokenTrial("unmapped", issuer, rules, missing)
         await self.audit.keys.ready(rule.tenant)
-        marks = await self._marks(issuer, rule.tenant, verified.claims)
-        if (await self._standing(issuer, rule.tenant, verified.claims, marks)).is_over:
+        marks = await self._marks(issuer, rule.tenant, claims)
+        if (await self._standing(issuer, rule.tenant, claims, marks)).is_over:
             return TokenTrial("ended", issuer, rules, missing)
         return TokenTrial(None, issuer, rules, missing, rule)
 
@@ -196,14 +187,20 @@ class TokenCallers:
     def forget_rules(self, tenant: str | None) -> None:
         """Map tokens again where the policy of a tenant has changed, None: of any."""
         self.rules.forget_where(lambda stored: tenant in (None, stored.tenant))
-        mapping = {name for keys in self.issuers.values() for name in keys.issuer.tenants}
+        mapping = {name for keys in self.trusted for name in keys.issuer.tenants}
         if tenant is None or tenant in mapping:
             # A rule of one tenant may come before that of another, or no longer.
             self.memory.forget_where(lambda known_token: known_token.caller.tenant in mapping)
 
+    def forget_issuer(self, issuer: str | None) -> None:
+        """Read again which issuers are trusted, and verify the tokens of one again, None: of all."""
+        if self.stored is not None:
+            self.stored.forget()
+        self.memory.forget_where(lambda known_token: issuer in (None, known_token.caller.issuer))
+
     async def close(self) -> None:
         """Stop fetching keys."""
-        for keys in self.issuers.values():
+        for keys in self.trusted:
             await keys.close()
 
     @property
@@ -213,20 +210,30 @@ class TokenCallers:
 
     @property
     def _opaque(self) -> TokenState | None:
-        return next((state for state in self.asked.values() if state.introspection.opaque), None)
+        stored = self.stored.seen.asked.values() if self.stored is not None else ()
+        states = (*self.asked.values(), *stored)
+        return next((state for state in states if state.introspection.opaque), None)
+
+    def _state_of(self, issuer: str) -> TokenState | None:
+        """Return what an issuer says of tokens, None where it is not asked."""
+        state = self.asked.get(issuer)
+        # An issuer of the settings is asked as they say, whatever was stored before it stood there.
+        if state is not None or self.stored is None or issuer in self.issuers:
+            return state
+        return self.stored.seen.asked.get(issuer)
 
     async def _checked(self, token: str, now: float) -> tuple[TrustedIssuer, VerifiedToken]:
         """Return a token's issuer and claims, or raise TokenRefusedError."""
+        await self.ready()
         if not self.reader.looks_signed(token):
             if self._opaque is None:
                 raise TokenRefusedError("token")
             return self._opaque.issuer, await self._opaque.verified(token, now)
         head = self.reader.head(token)
-        keys = self.issuers.get(head.issuer)
+        keys, state = self.keys_of(head.issuer), self._state_of(head.issuer)
         if keys is None:
             raise TokenRefusedError("issuer")
         verified = self.reader.verified(token, head, await keys.candidates(head), keys.issuer, now)
-        state = self.asked.get(head.issuer)
         if state is not None and state.introspection.signed:
             answer = await state.verified(token, now)
             verified = VerifiedToken(verified.claims, min(verified.until, answer.until))

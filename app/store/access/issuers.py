@@ -1,4 +1,4 @@
-"""The issuers that operators have added, as stored: records of the tenant system, named by what they call themselves."""
+"""The issuers that operators have added, as stored: under the issuers' own names, in the tenant system."""
 
 from dataclasses import dataclass
 from typing import Final

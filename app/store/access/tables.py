@@ -1,5 +1,4 @@
-"""Tables of who may call, and for whom: shards, in a database of its own; identities that count no more; grants;
-issuers."""
+"""Tables of who may call: shards, in a database of its own; identities that ended; grants; issuers."""
 
 from sqlalchemy import (
     Boolean,
