@@ -77,6 +77,8 @@ def test_every_process_knows_within_a_second(issuer: Issuer, tmp_path: Path, own
         assert ask(http, "REST", token).status_code == 401
         here.http.headers["authorization"] = there.http.headers["authorization"] = f"Bearer {here.key}"
         here.http.post(ISSUERS, json=entry(issuer)).raise_for_status()
+        # Nobody has come with a token that would make the other process look.
+        assert within_a_second(lambda: http.get(METADATA).status_code == 200)
         assert within_a_second(lambda: ask(http, "REST", token).status_code == 200)
         removed(here.http, issuer)
         assert within_a_second(lambda: ask(http, "REST", token).status_code == 401)
