@@ -29,7 +29,7 @@ from app.engines.moderation.terms import Re2TermMatcher
 from app.engines.pii.processes.pool import PoolDetector
 from app.engines.resilience import Observer, unobserved
 from app.engines.secrets.scanner import RuleScanner
-from app.identity_wiring import authenticator, upstream_tokens, user_connections
+from app.identity_wiring import authenticator, issuer_service, upstream_tokens, user_connections
 from app.places_wiring import (
     anchors,
     archive,
@@ -45,6 +45,7 @@ from app.places_wiring import (
     upstream_rules,
 )
 from app.services.access.access import AccessService
+from app.services.access.identity.issuers import IssuerService
 from app.services.access.identity.policy_checks import trusted_issuers
 from app.services.access.policies import PolicyService, argument_check
 from app.services.access.sessions import SessionService
@@ -111,6 +112,7 @@ class Services:
     keyring: KeyringService
     audit: AuditService
     access: AccessService
+    issuers: IssuerService
     tenants: TenantService
     tenant_erasure: TenantErasure
     policies: PolicyService
@@ -269,7 +271,7 @@ async def opened(
         tenant_erasure = TenantErasure(TenantService(access), vault.sink, marks)
         sessions = SessionService(database, idle_s=settings.sessions.idle_s)
         users = await stack.enter_async_context(
-            aclosing(user_connections(settings, upstreams, audit, sessions))
+            aclosing(user_connections(settings, upstreams, audit, sessions, access.authenticator))
         )
         _follow(
             changes,
@@ -314,6 +316,7 @@ async def opened(
             keyring=keyring,
             audit=audit,
             access=access,
+            issuers=issuer_service(settings, access),
             tenants=tenant_erasure.tenants,
             tenant_erasure=tenant_erasure,
             policies=policies,

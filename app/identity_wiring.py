@@ -1,4 +1,4 @@
-"""Build what knows callers by the tokens of issuers, from the settings."""
+"""Build what knows callers by the tokens of issuers: those of the settings, and those that operators have added."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -6,9 +6,12 @@ from contextlib import asynccontextmanager
 from app.core.access import DEFAULT_TENANT, Caller, Role
 from app.edge.protected_resources import ProtectedResources
 from app.engines.tokens import JoseReader
+from app.services.access.access import AccessService
 from app.services.access.credentials import Authenticator
 from app.services.access.identity.end_users import EndUsers
+from app.services.access.identity.issuers import IssuerService
 from app.services.access.identity.sign_ins import IdentitySignIns
+from app.services.access.identity.stored_issuers import StoredIssuers
 from app.services.access.issuer_keys import IssuerKeys
 from app.services.access.sessions import SessionService
 from app.services.access.token_callers import TokenCallers
@@ -30,14 +33,9 @@ from app.upstream.issuers import IssuerClient
 async def authenticator(
     settings: Settings, database: Database, audit: AuditService, changes: Changes
 ) -> AsyncIterator[Authenticator]:
-    """Say who asks, by keys and by tokens of the settings' issuers, while the body runs."""
+    """Say who asks, by keys and by tokens of issuers, while the body runs."""
     anonymous = None if settings.auth.required else Caller(DEFAULT_TENANT, "anonymous", frozenset(Role))
     end_users = EndUsers(settings.auth.bounds())
-    for memory in (end_users.groups, end_users.tenants, end_users.users):
-        memory.follow(changes.heard)
-    if not settings.auth.issuers:
-        yield Authenticator(database, audit, anonymous, end_users=end_users)
-        return
     client = _client(settings)
     reader = JoseReader()
     issuers = {entry.issuer: IssuerKeys(entry.trusted(), client, reader) for entry in settings.auth.issuers}
@@ -46,12 +44,19 @@ async def authenticator(
         for name, keys in issuers.items()
         if keys.issuer.introspection is not None
     }
-    callers = TokenCallers(issuers, asked, reader, database, audit, groups=end_users.groups)
-    callers.memory.follow(changes.heard)
-    callers.rules.follow(changes.heard)
+    stored = StoredIssuers(audit, client, reader, own=issuers)
+    callers = TokenCallers(
+        issuers, asked, reader, database, audit, groups=end_users.groups, stored=stored
+    )
+    memories = (end_users.groups, end_users.tenants, end_users.users)
+    for memory in (*memories, callers.memory, callers.rules, stored.memory):
+        memory.follow(changes.heard)
+    unsubscribe = changes.subscribe(stored.changed)  # before they are read first, so that no change is missed
     try:
-        yield Authenticator(database, audit, anonymous, tokens=callers, end_users=end_users)
+        async with stored.running():
+            yield Authenticator(database, audit, anonymous, tokens=callers, end_users=end_users)
     finally:
+        unsubscribe()
         await callers.close()
 
 
@@ -61,33 +66,44 @@ def upstream_tokens(settings: Settings) -> UpstreamTokens:
 
 
 def user_connections(
-    settings: Settings, upstreams: UpstreamService, audit: AuditService, sessions: SessionService
+    settings: Settings,
+    upstreams: UpstreamService,
+    audit: AuditService,
+    sessions: SessionService,
+    authenticator: Authenticator,
 ) -> UserConnections:
     """Return what calls servers with the rights of users."""
     tokens = upstreams.tokens or upstream_tokens(settings)
-    resources = protected_resources(settings)
-    origin = resources.origin if resources is not None else None
-    redirect_uri = f"{origin}{GRANT_CALLBACK}" if origin is not None else None
+
+    def redirect_uri() -> str | None:
+        resources = protected_resources(settings, authenticator)
+        origin = resources.origin if resources is not None else None
+        return f"{origin}{GRANT_CALLBACK}" if origin is not None else None
+
     starts = GrantStarts(tokens.source, sessions, audit.keys, redirect_uri)
     return UserConnections(upstreams, UserGrants(audit.database, audit, tokens, starts))
 
 
-def protected_resources(settings: Settings) -> ProtectedResources | None:
-    """Return what clients are told of tokens, None where no issuer is trusted."""
-    if not settings.auth.issuers:
+def protected_resources(settings: Settings, authenticator: Authenticator) -> ProtectedResources | None:
+    """Return what clients are told of tokens now, None while no issuer is trusted."""
+    trusted = authenticator.tokens.trusted if authenticator.tokens is not None else []
+    if not trusted:
         return None
-    trusted = [entry.trusted() for entry in settings.auth.issuers]
-    return ProtectedResources(trusted, settings.auth.resource)
+    return ProtectedResources([keys.issuer for keys in trusted], settings.auth.resource)
 
 
 def sign_ins(
     settings: Settings, authenticator: Authenticator, sessions: SessionService
 ) -> IdentitySignIns | None:
-    """Return what signs people in to the console with issuers, None where none is set up for it."""
-    callers = authenticator.tokens
-    if callers is None or not any(entry.console for entry in settings.auth.issuers):
+    """Return what signs people in to the console with the issuers that are set up for it."""
+    if authenticator.tokens is None:
         return None
-    return IdentitySignIns(callers.issuers, _client(settings), callers, sessions, authenticator)
+    return IdentitySignIns(_client(settings), authenticator.tokens, sessions, authenticator)
+
+
+def issuer_service(settings: Settings, access: AccessService) -> IssuerService:
+    """Return what administers the issuers beside those of the settings."""
+    return IssuerService(access, _client(settings), JoseReader(), settings.auth.issuers)
 
 
 def _client(settings: Settings) -> IssuerClient:

@@ -26,11 +26,11 @@ from app.core.access import Caller, Role
 from app.edge.budget import ByteLimits
 from app.edge.guard import EdgeGuard, GuardedApp
 from app.edge.health import Readiness, in_turn
-from app.edge.lifespan_state import SERVED, Drain, Served
+from app.edge.lifespan_state import SERVED, Drain, Served, resources_of
 from app.edge.limits import DeclaredLimits, EdgeLimits
 from app.edge.logs import configure_logging
 from app.edge.observability import Metrics
-from app.edge.protected_resources import resource_routers
+from app.edge.protected_resources import resource_router
 from app.edge.tracing import tracer_to
 from app.identity_wiring import protected_resources, sign_ins
 from app.places_wiring import mark_store
@@ -137,13 +137,14 @@ def create_app(
             invoke = OrdinaryRoute(routes, partial(FastAPI.__call__, service)) if ordinary else None
             yield {
                 SERVED: Served(
-                    services.access.authenticator, mcp.app, invoke, {CONSOLE.prefix: console.sessions}
+                    *(routes.authenticator, mcp.app, invoke, {CONSOLE.prefix: console.sessions}),
+                    partial(protected_resources, settings, routes.authenticator),
                 )
             }
 
     routers = (
         *rest_routers(readiness, metrics if settings.telemetry.metrics else None),
-        *resource_routers(protected_resources(settings)),
+        resource_router(resources_of),
         *console_routers(),
     )
 
@@ -157,7 +158,6 @@ def create_app(
             tracer=tracer,
             rpc_codes={code: row.code for code, row in WIRE_ERRORS.items()},
             surfaces=(*SURFACES, CONSOLE),
-            resources=protected_resources(settings),
             logger=structlog.get_logger("sluice").bind(),
         )
 
@@ -250,6 +250,7 @@ def _services(services: Services) -> RouteServices:
     return RouteServices(
         authenticator=services.access.authenticator,
         access=services.access,
+        issuers=services.issuers,
         tenants=services.tenants,
         tenant_erasure=services.tenant_erasure,
         invoke=services.invoke,
@@ -288,6 +289,7 @@ def _console(services: Services, routes: RouteServices) -> ConsoleServices:
             people=sign_ins(services.settings, routes.authenticator, services.sessions),
         ),
         access=routes.access,
+        issuers=routes.issuers,
         audit=routes.audit,
         policies=routes.policies,
         pipelines=routes.pipelines,

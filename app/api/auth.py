@@ -15,6 +15,7 @@ from app.core.request import RequestInfo
 from app.edge.facts import RequestFacts, facts_of
 from app.services.access.access import AccessService
 from app.services.access.credentials import Authenticator
+from app.services.access.identity.issuers import IssuerService
 from app.services.access.policies import PolicyService
 from app.services.access.tenants import TenantService
 from app.services.access.traffic import Traffic
@@ -53,6 +54,7 @@ class RouteServices:
 
     authenticator: Authenticator
     access: AccessService
+    issuers: IssuerService
     tenants: TenantService
     tenant_erasure: TenantErasure
     invoke: InvokeService

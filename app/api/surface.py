@@ -5,7 +5,7 @@ from typing import Final
 
 from fastapi import APIRouter, FastAPI
 
-from app.api.access import keys, policies, scim, tenants
+from app.api.access import issuers, keys, policies, scim, tenants
 from app.api.audit import audit, log
 from app.api.catalog import clients, concerns, descriptions, groups, mappings
 from app.api.documents import collections, search
@@ -33,6 +33,7 @@ _ROUTERS: Final = (
     log.router,
     keys.router,
     tenants.router,
+    issuers.router,
     pipelines.router,
     policies.router,
     groups.router,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from app.cli import apply, config, console, db, directory, documents, providers, servers
-from app.cli.access import access, auth, keys, policies, tenants
+from app.cli.access import access, auth, issuers, keys, policies, tenants
 from app.cli.audit import audit
 from app.cli.catalog import concerns, groups
 from app.cli.faults import explained
@@ -65,6 +65,7 @@ def build() -> typer.Typer:
     root.add_typer(db.commands, name="db")
     root.add_typer(directory.commands, name="directory")
     root.add_typer(keys.commands, name="keys")
+    root.add_typer(issuers.commands, name="issuers")
     root.add_typer(access.commands, name="access")
     root.add_typer(auth.commands, name="auth")
     root.add_typer(tenants.commands, name="tenants")

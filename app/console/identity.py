@@ -114,7 +114,7 @@ async def log_out(request: Request) -> Response:
 
 def _people(request: Request) -> IdentitySignIns:
     people = console_services(request).sessions.people
-    if people is None:
+    if people is None or not people.offered():
         raise NotFoundError("There is no such page. The navigation leads to those that there are.")
     return people
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from app.console.live import LivePages
 from app.services.access.access import AccessService
 from app.services.access.console_sessions import ConsoleSessions
+from app.services.access.identity.issuers import IssuerService
 from app.services.access.policies import PolicyService
 from app.services.access.traffic import Traffic
 from app.services.audit.anchoring import LogLag
@@ -29,6 +30,7 @@ class ConsoleServices:
 
     sessions: ConsoleSessions
     access: AccessService
+    issuers: IssuerService
     audit: AuditService
     policies: PolicyService
     pipelines: PipelineService

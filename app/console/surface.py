@@ -12,6 +12,7 @@ from app.console.pages import (
     collections,
     conversations,
     gateway,
+    identities,
     overview,
     pipelines,
     playground,
@@ -50,6 +51,7 @@ def console_routers() -> tuple[APIRouter, ...]:
         collections.router,
         gateway.router,
         access.router,
+        identities.router,
         grants.router,
         doors.rest,
     )

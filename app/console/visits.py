@@ -67,6 +67,7 @@ NAVIGATION: Final = (
     PageLink("/console/collections", "Collections", frozenset({Role.OPERATOR})),
     PageLink("/console/gateway", "Gateway", frozenset({Role.OPERATOR, Role.AUDITOR})),
     PageLink("/console/access", "Access", frozenset({Role.KEY_CUSTODIAN})),
+    PageLink("/console/identities", "Identities", frozenset({Role.KEY_CUSTODIAN})),
 )
 
 

@@ -1,5 +1,6 @@
 """Identities that come with tokens: whom an issuer's claims make a caller, by rules without a default."""
 
+import hashlib
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -10,6 +11,8 @@ from typing import Any, Final, Literal
 from app.core.access import Role
 from app.core.globs import Glob
 
+BY_SETTINGS_ALONE: Final = frozenset({Role.RESTORER, Role.OPERATOR, Role.KEY_CUSTODIAN})
+"""Roles that take a second person for a key, or make who could grant them: no stored rule gives them."""
 LONGEST_SUBJECT: Final = 256
 MOST_AGENTS: Final = 8
 SPACED_CLAIMS: Final = frozenset({"scope", "scp"})
@@ -171,6 +174,11 @@ class TrustedIssuer:
 def folded(name: str) -> str:
     """Return a name of a person in the form in which two spellings of it are equal."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+
+
+def issuer_id(issuer: str) -> str:
+    """Return what stands for an issuer in addresses: 16 hexadecimal digits that follow from its name."""
+    return hashlib.sha256(issuer.encode()).hexdigest()[:16]
 
 
 def checked_network(text: str) -> str:

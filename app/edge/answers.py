@@ -5,8 +5,7 @@ from typing import Final
 from starlette.types import Message, Send
 
 from app.edge.facts import RequestFacts
-from app.edge.lifespan_state import Drain
-from app.edge.protected_resources import ProtectedResources
+from app.edge.lifespan_state import Drain, Served
 from app.edge.surfaces import RawHeaders
 
 _ID: Final = b"x-request-id"
@@ -31,7 +30,7 @@ class Answer:
     ``sent`` are the headers of the request. Set ``closing`` where the connection is to end with the answer.
     """
 
-    __slots__ = ("_drain", "_facts", "_resources", "_send", "_sent", "bytes_out", "closing", "status")
+    __slots__ = ("_drain", "_facts", "_send", "_sent", "_served", "bytes_out", "closing", "status")
 
     def __init__(
         self,
@@ -39,10 +38,10 @@ class Answer:
         facts: RequestFacts,
         drain: Drain,
         sent: RawHeaders,
-        resources: ProtectedResources | None,
+        served: Served,
     ) -> None:
         self._send, self._sent = send, sent
-        self._facts, self._resources = facts, resources
+        self._facts, self._served = facts, served
         self._drain = drain
         self.closing = False
         self.status = 0
@@ -58,8 +57,9 @@ class Answer:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             headers = list(message.get("headers", ()))
-            if self._resources is not None and self.status in _CHALLENGED:
-                headers = self._resources.challenged(self.status, headers, self._facts, self._sent)
+            resources = self._served.resources() if self.status in _CHALLENGED else None
+            if resources is not None:
+                headers = resources.challenged(self.status, headers, self._facts, self._sent)
             message = {**message, "headers": self._completed(headers)}
         elif message["type"] == "http.response.body":
             self.bytes_out += len(message.get("body", b""))

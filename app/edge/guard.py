@@ -35,7 +35,6 @@ from app.edge.limits import (
 from app.edge.memory import FreedMemory
 from app.edge.observability import UNMATCHED, FinishedRequest, Metrics, log_bug, log_request
 from app.edge.problems import error_headers, internal_error, problem, status_of
-from app.edge.protected_resources import ProtectedResources
 from app.edge.surfaces import ForeignRefusal, ForeignSurface
 from app.edge.tracing import Tracer
 
@@ -52,8 +51,7 @@ class EdgeGuard:
 
     It begins the record of the request, see ``app.edge.facts``. ``routes`` are the limits that routes declare
     beside ``limits``, which hold for all. ``served`` holds where the state of a lifespan brings none of its own.
-    ``rpc_codes`` are the JSON-RPC codes of refusals under /mcp, ``surfaces`` the paths that speak another API,
-    ``resources`` what clients that need a token are told.
+    ``rpc_codes`` are the JSON-RPC codes of refusals under /mcp, ``surfaces`` the paths that speak another API.
     """
 
     app: ASGIApp
@@ -65,7 +63,6 @@ class EdgeGuard:
     tracer: Tracer | None = None
     rpc_codes: Mapping[str, int] = field(default_factory=dict)
     surfaces: Sequence[ForeignSurface] = ()
-    resources: ProtectedResources | None = None
     logger: Any = field(default_factory=lambda: structlog.get_logger("sluice"))
     bodies: Bodies = field(init=False)
     freed: FreedMemory = field(default_factory=FreedMemory)
@@ -108,18 +105,19 @@ class EdgeGuard:
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         facts = facts_of(scope)
-        answer = Answer(send, facts, self.drain, scope["headers"], self.resources)
+        served: Served = scope.get("state", {}).get(SERVED, self.served)
+        answer = Answer(send, facts, self.drain, scope["headers"], served)
         started = time.perf_counter()
         self.metrics.begin()
         self.drain.running += 1
         tracer = self.tracer
         try:
             if tracer is None:
-                await self._answered(scope, receive, answer)
+                await self._answered(scope, receive, answer, served)
                 exchange = _exchange(scope, facts, answer, time.perf_counter() - started)
             else:
                 with tracer.span(scope["method"], facts.traceparent) as span:
-                    await self._answered(scope, receive, answer)
+                    await self._answered(scope, receive, answer, served)
                     exchange = _exchange(scope, facts, answer, time.perf_counter() - started)
                     tracer.finish(span, exchange)
         except BaseException:
@@ -136,14 +134,13 @@ class EdgeGuard:
             self.metrics.end(exchange)
             log_request(self.logger, exchange)
 
-    async def _answered(self, scope: Scope, receive: Receive, answer: Answer) -> None:
+    async def _answered(self, scope: Scope, receive: Receive, answer: Answer, served: Served) -> None:
         """Run the request and answer its failure, whatever it is."""
         facts = facts_of(scope)
         holding: Holding | None = None
         try:
             surface, method = self._surface_at(facts.path), scope["method"]
             headers = self._checked(scope, facts, surface)
-            served: Served = scope.get("state", {}).get(SERVED, self.served)
             gate = served.gate if surface is None else surface.gate_of(facts.path, served)
             if has_body(method) and gate is not None:
                 await self._check_caller(gate, scope, facts, headers, surface)

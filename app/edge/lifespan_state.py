@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
+from starlette.requests import Request
 from starlette.types import ASGIApp
 
 from app.core.access import Caller, Role
 from app.core.request import RequestInfo
+from app.edge.facts import RequestFacts
 
 SERVED: Final = "served"
 """Under which the state of the lifespan holds ``Served``."""
@@ -31,19 +33,45 @@ class CallerGate(Protocol):
         ...
 
 
+class ToldResources(Protocol):
+    """What clients are told of tokens for this service."""
+
+    def metadata(self, path: str) -> dict[str, Any] | None:
+        """Return the metadata of the resource that has a path, None where there is none."""
+        ...
+
+    def challenged(
+        self,
+        status: int,
+        headers: Sequence[tuple[bytes, bytes]],
+        facts: RequestFacts,
+        sent: Sequence[tuple[bytes, bytes]],
+    ) -> list[tuple[bytes, bytes]]:
+        """Return the headers of an answer, with the challenge that tells a client which token to get."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Served:
     """Without a ``gate`` everybody may send a body.
 
     ``mcp`` serves the MCP endpoints and ``invoke`` the paths below ``INVOKE_PREFIX``, before the routes of the
     application are tried; where there is none, the routes serve these too. ``gates`` stand in the place of ``gate``
-    for surfaces whose credential is no key, by their prefix.
+    for surfaces whose credential is no key, by their prefix. ``resources`` is what clients that need a token are told
+    now, None: nothing.
     """
 
     gate: CallerGate | None = None
     mcp: ASGIApp | None = None
     invoke: ASGIApp | None = None
     gates: Mapping[str, CallerGate] = field(default_factory=dict)
+    resources: Callable[[], ToldResources | None] = lambda: None
+
+
+def resources_of(request: Request) -> ToldResources | None:
+    """Return what clients are told of tokens by the process that serves a request."""
+    served: Served = request.scope.get("state", {}).get(SERVED, Served())
+    return served.resources()
 
 
 class Drain:

@@ -1,6 +1,6 @@
 """Tell clients where tokens for this service come from: metadata (RFC 9728), and challenges that point to it."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
@@ -15,6 +15,7 @@ from app.core.errors import ForbiddenError, NotFoundError, UnauthenticatedError
 from app.core.identities import TrustedIssuer
 from app.core.strictjson import dumps
 from app.edge.facts import RequestFacts
+from app.edge.lifespan_state import ToldResources
 from app.edge.surfaces import RawHeaders
 
 WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
@@ -135,15 +136,13 @@ class ProtectedResources:
         return [audience for audience in listed if urlsplit(audience).scheme in {"http", "https"}]
 
 
-def resource_routers(resources: ProtectedResources | None) -> Sequence[APIRouter]:
-    """Return the routes of the metadata, which anybody may read; none where no issuer is trusted."""
-    if resources is None:
-        return ()
+def resource_router(resources_of: Callable[[Request], ToldResources | None]) -> APIRouter:
+    """Return the routes of the metadata, which anybody may read; there is none while no issuer is trusted."""
     router = APIRouter()
 
     async def answer(request: Request) -> Response:
-        path = request.path_params.get("path", "")
-        document = resources.metadata(f"/{path}" if path else "")
+        path, resources = request.path_params.get("path", ""), resources_of(request)
+        document = resources.metadata(f"/{path}" if path else "") if resources is not None else None
         if document is None:
             raise NotFoundError(
                 "No tokens are issued for this path; ask for the metadata of the whole service."
@@ -152,7 +151,7 @@ def resource_routers(resources: ProtectedResources | None) -> Sequence[APIRouter
 
     for template in (WELL_KNOWN, WELL_KNOWN + "/{path:path}"):
         router.add_api_route(template, answer, methods=["GET"], include_in_schema=False)
-    return (router,)
+    return router
 
 
 def _least(roles: Collection[str]) -> Role | None:

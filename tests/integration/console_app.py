@@ -156,13 +156,15 @@ async def open_console(
     """
     async with open_rest(database_url) as rest:
         services, database = rest.services, rest.services.access.database
-        kept, gate, people = SessionService(database, now=now), services.authenticator, None
+        kept, gate = SessionService(database, now=now), services.authenticator
+        client, reader, callers = IssuerClient(development=True), JoseReader(), gate.tokens
         if trusted is not None:
-            client, reader, issuer = IssuerClient(development=True), JoseReader(), trusted(rest)
+            issuer = trusted(rest)
             keys = {issuer.issuer: IssuerKeys(issuer, client, reader)}
             callers = TokenCallers(keys, {}, reader, database, services.audit)
             gate = replace(gate, tokens=callers, now=now)
-            people = IdentitySignIns(keys, client, callers, kept, gate)
+        assert callers is not None
+        people = IdentitySignIns(client, callers, kept, gate)
         sessions = ConsoleSessions(kept, gate, services.audit, people)
         routers = console_routers()
         # The reference that the framework brings is not the service's.
@@ -174,6 +176,7 @@ async def open_console(
         values = {
             "sessions": sessions,
             "access": services.access,
+            "issuers": services.issuers,
             "audit": services.audit,
             "policies": services.policies,
             "pipelines": services.pipelines,

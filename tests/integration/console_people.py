@@ -9,8 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 from httpx2 import Response
 
 from app.core.access import Role
-from app.core.identities import ConsoleClient, MappingRule, TrustedIssuer
-from app.services.access.identity.sign_ins import issuer_id
+from app.core.identities import ConsoleClient, MappingRule, TrustedIssuer, issuer_id
 from tests.integration.console_app import Browser, Console, text_of
 from tests.integration.rest_app import Rest
 from tests.integration.token_issuer import AUDIENCE, SECRET, Issuer

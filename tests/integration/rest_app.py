@@ -1,6 +1,6 @@
 """The REST surface on real services and a SQLite file, with the fake detector in the place of the model."""
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +14,7 @@ import app.middlewares
 from app.api.auth import RouteServices
 from app.api.surface import OPENAPI_PATH, SURFACES, install_rest, rest_routers
 from app.core.access import SYSTEM_TENANT, Role
+from app.core.contracts.issuers import IssuerSettings
 from app.core.contracts.registry import Registry
 from app.core.errors import ConflictError
 from app.edge.guard import EdgeGuard
@@ -21,10 +22,15 @@ from app.edge.health import Readiness
 from app.edge.lifespan_state import Drain, Served
 from app.edge.limits import DeclaredLimits, EdgeLimits
 from app.edge.observability import Metrics
-from app.services.access.access import HOST
+from app.engines.tokens import JoseReader
+from app.services.access.access import HOST, AccessService
+from app.services.access.credentials import Authenticator
+from app.services.access.identity.issuers import IssuerService
+from app.services.access.identity.stored_issuers import StoredIssuers
 from app.services.access.policies import PolicyService, argument_check
 from app.services.access.sessions import SessionService
 from app.services.access.tenants import TenantService
+from app.services.access.token_callers import TokenCallers
 from app.services.access.traffic import Traffic
 from app.services.catalog.catalogs import CatalogService
 from app.services.catalog.concerns import ConcernService
@@ -52,7 +58,7 @@ from app.store.database import Database
 from app.upstream.grants import GrantClient
 from app.upstream.issuers import IssuerClient
 from app.upstream.providers.client import ProviderClient
-from tests.factories import PATIENT, Vault, access_service, open_vault
+from tests.factories import PATIENT, Vault, open_vault
 from tests.fakes import FakeDetector, FakeEmbedder, FakeMasker, engines
 
 
@@ -121,12 +127,17 @@ def document_of(rest: Rest) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def open_rest(database_url: str, sink: Path | None = None, **limits: Any) -> AsyncIterator[Rest]:
-    """Return the surface on a migrated database; erasures are noted in the file ``sink``."""
+async def open_rest(
+    database_url: str, sink: Path | None = None, *, issuers: Sequence[IssuerSettings] = (), **limits: Any
+) -> AsyncIterator[Rest]:
+    """Return the surface on a migrated database; erasures are noted in the file ``sink``.
+
+    ``issuers`` are those that the settings are said to name; their tokens are not taken.
+    """
     database = Database(database_url, patience=PATIENT)
     async with open_vault(database, sink=sink) as vault:
         drain, metrics = Drain(), Metrics()
-        services = _services(database, vault, metrics)
+        services = _services(database, vault, metrics, issuers)
         app_ = FastAPI(title="Sluice", version="0", openapi_url=OPENAPI_PATH)
         routers = rest_routers(Readiness(drain, {"database": database.ping}), metrics)
         routed = [route for router in routers for route in router.routes]
@@ -146,14 +157,19 @@ async def open_rest(database_url: str, sink: Path | None = None, **limits: Any) 
     await database.close()
 
 
-def _services(database: Database, vault: Vault, metrics: Metrics) -> RouteServices:
+def _services(
+    database: Database, vault: Vault, metrics: Metrics, settings: Sequence[IssuerSettings]
+) -> RouteServices:
     retriever = RetrievalService(database, FakeEmbedder())
     registry = Registry.discover(app.middlewares, engines(retriever=retriever))
-    access = access_service(database, vault.audit)
+    asking, reader = IssuerClient(development=True), JoseReader()
+    stored = StoredIssuers(vault.audit, asking, reader)
+    callers = TokenCallers({}, {}, reader, database, vault.audit, stored=stored)
+    access = AccessService(database, vault.audit, Authenticator(database, vault.audit, tokens=callers))
     policies = PolicyService(database, vault.audit, argument_check(registry), access.authority)
     upstreams = UpstreamService(database, vault.audit)
     tokens = UpstreamTokens(GrantClient(IssuerClient()))
-    starts = GrantStarts(tokens.source, SessionService(database), vault.audit.keys, None)
+    starts = GrantStarts(tokens.source, SessionService(database), vault.audit.keys, lambda: None)
     pipelines = PipelineService(database, vault.audit, registry.middlewares, argument_check(registry))
     invoke = InvokeService(
         *(registry, policies, vault.service, vault.audit, FakeMasker(), Traffic()),
@@ -168,6 +184,7 @@ def _services(database: Database, vault: Vault, metrics: Metrics) -> RouteServic
     return RouteServices(
         authenticator=access.authenticator,
         access=access,
+        issuers=IssuerService(access, asking, reader, settings),
         tenants=TenantService(access),
         tenant_erasure=TenantErasure(TenantService(access), vault.service.sink),
         invoke=invoke,

@@ -216,6 +216,7 @@ PAGES = {
     "/console/servers": {Role.OPERATOR},
     "/console/collections": {Role.OPERATOR},
     "/console/access": {Role.KEY_CUSTODIAN},
+    "/console/identities": {Role.KEY_CUSTODIAN},
     "/console/audit/export?format=csv": {Role.AUDITOR},
 }
 

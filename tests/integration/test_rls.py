@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.core.errors import StoreUnavailableError
 from app.store.database import Database
+from app.store.failures import StatementRefusedError
 from app.store.insertion import insert_absent
 from app.store.schema import metadata
 from tests.conftest import Copies, connect
@@ -140,7 +141,7 @@ async def test_the_same_probes_reach_foreign_rows_without_row_level_security(fil
         await owner.close()
 
 
-@pytest.mark.parametrize("table", [*ISOLATED, "document_search"])
+@pytest.mark.parametrize("table", [*ISOLATED, "document_search", "trusted_issuer"])
 async def test_every_table_of_tenants_is_isolated_by_force(filled: Database, table: str) -> None:
     owner = await connect(filled.url.set(drivername="postgresql").render_as_string())
     row = await owner.fetchrow(
@@ -152,6 +153,20 @@ async def test_every_table_of_tenants_is_isolated_by_force(filled: Database, tab
     assert row is not None
     assert (row["relrowsecurity"], row["relforcerowsecurity"]) == (True, True)
     assert row["owner"] not in {"sluice_app", "sluice_system"}
+
+
+async def test_issuers_are_out_of_reach_of_every_tenant(
+    filled: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    query = select(func.count()).select_from(metadata.tables["trusted_issuer"])
+    async with filled.system_transaction(write=False) as tx:
+        assert (await tx.execute(query)).scalar_one() == 0
+    for tenant in (TENANTS[0], "system"):
+        caplog.clear()
+        with pytest.raises(StatementRefusedError):
+            async with filled.transaction(tenant) as tx:
+                await tx.execute(query)
+        assert "42501" in caplog.text, "insufficient privilege"
 
 
 async def test_without_a_tenant_nothing_is_seen(filled: Database) -> None:

@@ -97,7 +97,7 @@ def _sent(http: httpx2.Client, method: str, path: str, body: Any = None, **heade
 
 
 def _company(http: httpx2.Client) -> None:
-    """Make keys, a policy, a pipeline and documents."""
+    """Make keys, a policy, a pipeline, documents and an issuer."""
     for name, roles in _KEYS.items():
         _sent(http, "POST", "/api/v1/keys", {"name": name, "roles": roles})
     _sent(
@@ -113,6 +113,13 @@ def _company(http: httpx2.Client) -> None:
     steps = [{"name": "pii_redaction"}, {"name": "secret_redaction"}]
     pipeline = {"title": "To the model", "phase": "outbound", "steps": steps}
     _sent(http, "PUT", "/api/v1/pipelines/to_model", pipeline)
+    rules = [
+        {"when": {"groups": ["support", "on-call"]}, "tenant": "default", "roles": ["invoker", "auditor"]},
+        {"when": {"groups": "llm-users"}, "tenant": "default", "roles": ["invoker"], "grants": ["guests"]},
+        {"when": {"client_id": "crm"}, "tenant": "default", "roles": ["delegate"], "cidrs": ["10.0.0.0/8"]},
+    ]
+    issuer = {"issuer": "https://login.example.com", "audience": ["https://sluice.example.com/mcp"]}
+    _sent(http, "POST", "/api/v1/issuers", {**issuer, "rules": rules})
 
 
 def _servers(http: httpx2.Client, url: str, crm: ScriptedServer) -> None:

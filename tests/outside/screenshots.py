@@ -50,6 +50,13 @@ async def _search_as(page: Page) -> None:
     await page.wait_for_selector("#finds")
 
 
+async def _try_claims(page: Page) -> None:
+    await page.get_by_label("Issuer", exact=True).fill("https://login.example.com")
+    await page.get_by_label("Claims").fill('{"groups": ["llm-users"]}')
+    await page.get_by_role("button", name="Try it").click()
+    await page.wait_for_selector("text=A rule maps it.")
+
+
 async def _first_event(page: Page) -> None:
     await page.locator("#events tbody a").first.click()
     await page.wait_for_selector("#proof")
@@ -71,6 +78,7 @@ PICTURES = (
     Picture("collection", f"/console/collections/{COLLECTION}"),
     Picture("gateway", "/console/gateway"),
     Picture("access", "/console/access"),
+    Picture("identities", "/console/identities", _try_claims),
 )
 
 

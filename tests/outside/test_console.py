@@ -32,6 +32,7 @@ PAGES = {
     "/console/collections": {Role.OPERATOR},
     "/console/gateway": {Role.OPERATOR, Role.AUDITOR},
     "/console/access": {Role.KEY_CUSTODIAN},
+    "/console/identities": {Role.KEY_CUSTODIAN},
     "/docs": set(Role),
 }
 SHAPES = [("light", 1280), ("dark", 1280), ("light", 360), ("dark", 360)]

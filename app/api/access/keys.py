@@ -126,7 +126,9 @@ class IdentityRuleAnswer(AnswerBody):
     roles: Sequence[Role]
     grants: Sequence[str]
     networks: Sequence[str] = Field(description="Networks that the caller may come from; empty: any.")
-    source: Literal["settings", "policy"] = Field(description="Where the rule stands.")
+    source: Literal["settings", "stored", "policy"] = Field(
+        description="Where the rule stands; `stored`: in an issuer that an operator of `system` has added."
+    )
 
 
 class IdentityAnswer(AnswerBody):

@@ -14,17 +14,6 @@ if TYPE_CHECKING:
     from app.services.access.identity.end_user_trials import EndUserTrial
     from app.services.access.identity.token_trials import TokenTrial
 
-REASONS = {
-    "token": "It is malformed, too long, no access token, or lacks a claim: sub, aud, iat and exp must be there.",
-    "inactive": "Its issuer says that it counts no more, or does not know it.",
-    "issuer": "Its issuer is not among those of SLUICE_AUTH__ISSUERS, letter by letter.",
-    "signature": "No key of its issuer signed it with an algorithm that is taken.",
-    "audience": "Its aud names none of the issuer's audiences in SLUICE_AUTH__ISSUERS.",
-    "token_expired": "It is over (exp).",
-    "token_early": "It is not valid yet (nbf, iat); compare the clocks.",
-    "token_old": "It was issued longer ago (iat) than maxTokenAge allows.",
-}
-
 REFUSALS = {
     "delegate": "The service may name no end user: it lacks the role delegate.",
     "refused": "Nothing is done for this end user: a rule refuses them.",
@@ -82,7 +71,9 @@ def explain(
     text = (sys.stdin.read() if token == "-" else token).strip()  # noqa: S105 - a dash is no token
     trial, acting = on_host(lambda host: _tried(host, text, user))
     if trial is None:
-        fail("No issuer is trusted here: set SLUICE_AUTH__ISSUERS (docs/identity.md).")
+        fail(
+            "No issuer is trusted here: set SLUICE_AUTH__ISSUERS, or run `sluice issuers add` (docs/identity.md)."
+        )
     if json:
         show_json(trial.described() | ({} if acting is None else {"end_user": acting.described()}))
     else:
@@ -99,7 +90,7 @@ async def _tried(
     from app.services.access.identity.end_user_trials import tried_end_user
 
     authenticator = host.access.authenticator
-    if authenticator.tokens is None:
+    if authenticator.tokens is None or not authenticator.tokens.trusted:
         return None, None
     trial = await authenticator.tokens.tried(token, datetime.now(UTC))
     if user is None or trial.rule is None:
@@ -146,8 +137,10 @@ def _listed(names: "frozenset[Any] | None") -> str:
 
 
 def _show(trial: "TokenTrial") -> None:
-    if trial.reason in REASONS:
-        note(f"The token is not taken. {REASONS[trial.reason]}")
+    from app.services.access.identity.token_trials import TOKEN_FAULTS
+
+    if (fault := TOKEN_FAULTS.get(trial.reason or "")) is not None:
+        note(f"The token is not taken. {fault}")
         return
     rows = [
         (number, rule.tenant, " ".join(sorted(rule.roles)), " ".join(sorted(rule.grants)) or "-", result)

@@ -11,7 +11,6 @@ from app.core.access import Role
 from app.core.errors import InvalidArgumentsError
 from app.edge.limits import needs, takes
 from app.services.access.access import NewKey
-from app.services.access.identity.shown_issuers import identities
 from app.services.access.key_usage import LOOKED_BACK_DAYS, KeyUsage
 from app.services.vault.ring_state import ring_state
 
@@ -108,7 +107,6 @@ async def _page(visit: Visit, after: str | None, made: NewKey | None = None) -> 
         "role_field": _ROLE,
         "lives": _LIVES,
         "looked_back": LOOKED_BACK_DAYS,
-        "issuers": await identities(access, visit.services.policies, visit.caller, visit.info),
         "ring": await ring_state(visit.services.vault, access.authority, visit.caller, visit.info)
         if reaches_all
         else None,

@@ -6,6 +6,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validat
 
 from app.core.access import Role
 from app.core.identities import (
+    BY_SETTINGS_ALONE,
     EndUserRule,
     EndUserRules,
     MappingRule,
@@ -19,8 +20,6 @@ Claim = Annotated[str, Field(min_length=1, max_length=500)]
 GroupName = Annotated[str, Field(min_length=1, max_length=512)]
 UserPattern = Annotated[str, Field(min_length=1, max_length=512)]
 GrantName = Annotated[str, AfterValidator(checked_grant)]
-_BY_SETTINGS: Final = frozenset({Role.RESTORER, Role.OPERATOR, Role.KEY_CUSTODIAN})
-"""Roles that take a second person, or none of the tenant: its policy may not give them."""
 
 
 class DirectoryCondition(BaseModel):
@@ -79,7 +78,7 @@ class IdentityRule(BaseModel):
     @classmethod
     def within_reach(cls, roles: list[Role]) -> list[Role]:
         """Refuse roles that only the settings give, and unions that one key may not have."""
-        refused = sorted(_BY_SETTINGS.intersection(roles))
+        refused = sorted(BY_SETTINGS_ALONE.intersection(roles))
         if refused:
             raise ValueError(f"only the settings of the service map to {', '.join(refused)}")
         return roles

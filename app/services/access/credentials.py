@@ -22,6 +22,7 @@ from app.services.access.identity.end_users import EndUsers
 from app.services.access.identity.ends import IDENTITY_ENDED
 from app.services.access.identity.lookups import few_lookups, turn
 from app.services.access.identity.mirror_changes import DIRECTORY_CHANGED
+from app.services.access.identity.stored_issuers import ISSUERS_CHANGED
 from app.services.access.refused_credentials import Reason, RefusedCredentials
 from app.services.access.token_callers import CallerRefusedError, TokenCallers
 from app.services.audit.audit import AuditService
@@ -239,13 +240,15 @@ class Authenticator:
             tokens.forget_identity(changed.name)
         if changed.kind in (EVERYTHING, POLICY_CHANGED):
             tokens.forget_rules(changed.tenant)
+        if changed.kind in (EVERYTHING, ISSUERS_CHANGED):
+            tokens.forget_issuer(changed.name)
 
     def _refusal(
         self, reason: Reason, address: str | None, key: Caller | None = None
     ) -> UnauthenticatedError:
         """Count a refusal; the answer is the same for every reason."""
         self.refused.note(reason, address, self.now(), key)
-        if self.tokens is not None:
+        if self.tokens is not None and self.tokens.trusted:
             return UnauthenticatedError("A valid token or API key is needed: Authorization: Bearer …")
         return UnauthenticatedError("A valid API key is needed: Authorization: Bearer slc_…")
 

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, NamedTuple, Self
 
 from app.core.errors import OverloadedError
 from app.core.identities import TrustedIssuer
@@ -18,6 +18,19 @@ FRESH_S: Final = 300.0
 _FIRST_RETRY_S: Final = 5.0
 
 log = logging.getLogger("sluice.identity")
+
+
+class KeysState(NamedTuple):
+    """What this process knows of an issuer's keys.
+
+    ``usable`` counts them. They came ``fetched_s`` seconds ago, it was asked for them last ``asked_s`` seconds ago, and
+    ``fault`` says what was wrong then; None: never, or nothing.
+    """
+
+    usable: int
+    fetched_s: float | None
+    asked_s: float | None
+    fault: str | None
 
 
 class IssuerKeys:
@@ -36,6 +49,22 @@ class IssuerKeys:
         self._fetched: float | None = None
         self._tried: float | None = None
         self._running: asyncio.Task[None] | None = None
+        self._fault: str | None = None
+
+    def renewed(self, issuer: TrustedIssuer) -> Self:
+        """Return the keys of the issuer as it is said to be now; what is known of them serves on where it may."""
+        renewed = type(self)(issuer, self._client, self._reader, self._clock)
+        if (issuer.issuer, issuer.jwks_uri) == (self.issuer.issuer, self.issuer.jwks_uri):
+            renewed._keys, renewed._fetched = self._keys, self._fetched  # noqa: SLF001 - another of this class
+            renewed._tried, renewed._fault = self._tried, self._fault  # noqa: SLF001
+        return renewed
+
+    @property
+    def state(self) -> KeysState:
+        """Return what is known of the keys now."""
+        now = self._clock()
+        fetched, asked = (None if at is None else now - at for at in (self._fetched, self._tried))
+        return KeysState(len(self._keys), fetched, asked, self._fault)
 
     async def candidates(self, head: TokenHead) -> Sequence[VerifyingKey]:
         """Return the keys that may have signed a token; none where its key is unknown.
@@ -92,10 +121,12 @@ class IssuerKeys:
             document = await self._client.key_set(self.issuer.issuer, self.issuer.jwks_uri)
         except IssuerDownError as error:
             log.warning("the keys of issuer %s could not be fetched: %s", self.issuer.issuer, error)
+            self._fault = f"its keys could not be fetched: {error}"
             return
         keys = self._reader.keys(document)
         if not keys:
             # An empty or unreadable set would lock everybody out; what was known serves on.
             log.warning("issuer %s lists no key that can be used", self.issuer.issuer)
+            self._fault = "it lists no key that can be used"
             return
-        self._keys, self._fetched = keys, self._clock()
+        self._keys, self._fetched, self._fault = keys, self._clock(), None

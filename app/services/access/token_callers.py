@@ -23,6 +23,7 @@ from app.services.access.identity.memberships import (
     group_memory,
 )
 from app.services.access.identity.mirror_changes import mirror_digest
+from app.services.access.identity.stored_issuers import StoredIssuers
 from app.services.access.identity.token_trials import TokenTrial
 from app.services.access.issuer_keys import IssuerKeys
 from app.services.access.token_states import TokenState, looks_opaque
@@ -91,9 +92,10 @@ class CallerRefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TokenCallers:
-    """Turns tokens into callers; ``issuers`` are those that are trusted, by their exact names.
+    """Turns tokens into callers; ``issuers`` are those of the settings, by their exact names.
 
     ``asked`` are those that say whether a token still counts, among them at most one that takes opaque tokens.
+    ``stored`` are those that operators have added; the settings come first.
     """
 
     issuers: Mapping[str, IssuerKeys]
@@ -109,6 +111,23 @@ class TokenCallers:
     )
     groups: GroupMemory = field(default_factory=group_memory)
     lookups: asyncio.Semaphore = field(default_factory=few_lookups)
+    stored: StoredIssuers | None = None
+
+    async def ready(self) -> None:
+        """Read again which issuers are trusted, where that may have changed."""
+        if self.stored is not None:
+            await self.stored.ready()
+
+    @property
+    def trusted(self) -> list[IssuerKeys]:
+        """Return all issuers that are trusted, those of the settings first."""
+        stored = self.stored.seen.keys.values() if self.stored is not None else ()
+        return [*self.issuers.values(), *stored]
+
+    def keys_of(self, issuer: str) -> IssuerKeys | None:
+        """Return the keys of an issuer, None where it is not trusted."""
+        keys = self.issuers.get(issuer)
+        return keys if keys is not None or self.stored is None else self.stored.seen.keys.get(issuer)
 
     def takes(self, text: str) -> bool:
         """Return whether ``text`` may be a token: a signed one, or an opaque one where an issuer knows those."""
@@ -119,7 +138,7 @@ class TokenCallers:
         if not self.reader.looks_signed(text):
             return False
         try:
-            return self.reader.head(text).issuer in self.issuers
+            return self.keys_of(self.reader.head(text).issuer) is not None
         except TokenRefusedError:
             return False
 
@@ -148,18 +167,29 @@ class TokenCallers:
             issuer, verified = await self._checked(token, moment.timestamp())
         except TokenRefusedError as error:
             return TokenTrial(error.reason)
+        return await self._mapped(issuer, verified.claims)
+
+    async def tried_claims(self, issuer: str, claims: Mapping[str, Any]) -> TokenTrial:
+        """Say what would become of a token of an issuer with these claims: a dry run, for which nothing is signed."""
+        await self.ready()
+        keys = self.keys_of(issuer)
+        if keys is None:
+            return TokenTrial("issuer")
+        return await self._mapped(keys.issuer, claims)
+
+    async def _mapped(self, issuer: TrustedIssuer, claims: Mapping[str, Any]) -> TokenTrial:
         rules = await self.rules_of(issuer)
-        missing = tuple(rule.missing(verified.claims) for rule in rules)
+        missing = tuple(rule.missing(claims) for rule in rules)
         people: People = {}
-        absent = tuple([await self._absent(issuer, rule, verified.claims, people) for rule in rules])
+        absent = tuple([await self._absent(issuer, rule, claims, people) for rule in rules])
         shown = TokenTrial("unmapped", issuer, rules, missing, absent)
         each = zip(rules, missing, absent, strict=True)
         rule = next((rule for rule, names, groups in each if not names and not groups), None)
         if rule is None:
             return shown
         await self.audit.keys.ready(rule.tenant)
-        marks = await self._marks(issuer, rule.tenant, verified.claims)
-        if (await self._standing(issuer, rule.tenant, verified.claims, marks)).is_over:
+        marks = await self._marks(issuer, rule.tenant, claims)
+        if (await self._standing(issuer, rule.tenant, claims, marks)).is_over:
             return replace(shown, reason="ended")
         return replace(shown, reason=None, rule=rule)
 
@@ -179,14 +209,20 @@ class TokenCallers:
     def forget_rules(self, tenant: str | None) -> None:
         """Map tokens again where the policy of a tenant has changed, None: of any."""
         self.rules.forget_where(lambda stored: tenant in (None, stored.tenant))
-        mapping = {name for keys in self.issuers.values() for name in keys.issuer.tenants}
+        mapping = {name for keys in self.trusted for name in keys.issuer.tenants}
         if tenant is None or tenant in mapping:
             # A rule of one tenant may come before that of another, or no longer.
             self.memory.forget_where(lambda known_token: known_token.caller.tenant in mapping)
 
+    def forget_issuer(self, issuer: str | None) -> None:
+        """Read again which issuers are trusted, and verify the tokens of one again, None: of all."""
+        if self.stored is not None:
+            self.stored.forget()
+        self.memory.forget_where(lambda known_token: issuer in (None, known_token.caller.issuer))
+
     async def close(self) -> None:
         """Stop fetching keys."""
-        for keys in self.issuers.values():
+        for keys in self.trusted:
             await keys.close()
 
     @property
@@ -196,20 +232,30 @@ class TokenCallers:
 
     @property
     def _opaque(self) -> TokenState | None:
-        return next((state for state in self.asked.values() if state.introspection.opaque), None)
+        stored = self.stored.seen.asked.values() if self.stored is not None else ()
+        states = (*self.asked.values(), *stored)
+        return next((state for state in states if state.introspection.opaque), None)
+
+    def _state_of(self, issuer: str) -> TokenState | None:
+        """Return what an issuer says of tokens, None where it is not asked."""
+        state = self.asked.get(issuer)
+        # An issuer of the settings is asked as they say, whatever was stored before it stood there.
+        if state is not None or self.stored is None or issuer in self.issuers:
+            return state
+        return self.stored.seen.asked.get(issuer)
 
     async def _checked(self, token: str, now: float) -> tuple[TrustedIssuer, VerifiedToken]:
         """Return a token's issuer and claims, or raise TokenRefusedError."""
+        await self.ready()
         if not self.reader.looks_signed(token):
             if self._opaque is None:
                 raise TokenRefusedError("token")
             return self._opaque.issuer, await self._opaque.verified(token, now)
         head = self.reader.head(token)
-        keys = self.issuers.get(head.issuer)
+        keys, state = self.keys_of(head.issuer), self._state_of(head.issuer)
         if keys is None:
             raise TokenRefusedError("issuer")
         verified = self.reader.verified(token, head, await keys.candidates(head), keys.issuer, now)
-        state = self.asked.get(head.issuer)
         if state is not None and state.introspection.signed:
             answer = await state.verified(token, now)
             verified = VerifiedToken(verified.claims, min(verified.until, answer.until))

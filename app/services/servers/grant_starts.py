@@ -4,7 +4,7 @@ import hashlib
 import re
 import secrets
 from base64 import b64decode, b64encode, urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final, NamedTuple
@@ -54,13 +54,14 @@ class GrantStarts:
     source: GrantSource
     sessions: SessionService
     keys: RecordKeys
-    redirect_uri: str | None
+    redirect_uri: Callable[[], str | None]
 
     async def begin(
         self, caller: Caller, server: str, auth: ServerAuth, protected: ProtectedServer
     ) -> GrantStart:
         """Return where the caller goes; raise UpstreamUnavailableError where no way leads there."""
-        if self.redirect_uri is None:
+        redirect_uri = self.redirect_uri()
+        if redirect_uri is None:
             raise UpstreamUnavailableError(
                 "Nobody can come back from an authorization server: this service does not know its own address "
                 "(SLUICE_AUTH__RESOURCE).",
@@ -90,7 +91,7 @@ class GrantStarts:
         asked = {
             "response_type": "code",
             "client_id": auth.client_id,
-            "redirect_uri": self.redirect_uri,
+            "redirect_uri": redirect_uri,
             "state": f"{caller.tenant}.{caller.key_id}.{session.id}",
             "code_challenge": challenge,
             "code_challenge_method": "S256",
@@ -128,7 +129,7 @@ class GrantStarts:
         form = {
             "grant_type": "authorization_code",
             "code": back.code,
-            "redirect_uri": self.redirect_uri or "",
+            "redirect_uri": self.redirect_uri() or "",
             "code_verifier": back.verifier,
             "resource": back.resource,
         }

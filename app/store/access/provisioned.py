@@ -89,6 +89,15 @@ async def count_entries(tx: AsyncConnection, tenant: str, kind: str) -> int:
     return int((await tx.execute(query)).scalar_one())
 
 
+async def count_inactive(tx: AsyncConnection, tenant: str) -> int:
+    """Return how many people are there and not active, without those that were removed."""
+    people = (provisioned.c.tenant == tenant) & (provisioned.c.kind == "User")
+    query = select(func.count()).where(
+        people, provisioned.c.removed.is_(None), provisioned.c.active.is_(False)
+    )
+    return int((await tx.execute(query)).scalar_one())
+
+
 async def remove_forgotten(tx: AsyncConnection, before: datetime) -> int:
     """Delete, for all tenants, what is kept of entries that were removed before a moment; return how many."""
     done = await tx.execute(delete(provisioned).where(provisioned.c.removed < before))

@@ -1,4 +1,4 @@
-"""Tables of who may call, and for whom: shards, in a database of its own; identities that count no more; grants."""
+"""Tables of who may call: shards, in a database of its own; identities that ended; grants; issuers."""
 
 from sqlalchemy import (
     Boolean,
@@ -6,6 +6,7 @@ from sqlalchemy import (
     Float,
     ForeignKeyConstraint,
     Index,
+    Integer,
     LargeBinary,
     PrimaryKeyConstraint,
     Table,
@@ -13,7 +14,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from app.store.tables import Instant, metadata
+from app.store.tables import Document, Instant, metadata
 
 
 def _text(name: str) -> Column[str]:
@@ -73,4 +74,21 @@ user_grant = Table(
     Column("person", Text, nullable=True),
     PrimaryKeyConstraint("tenant", "holder", "server"),
     ForeignKeyConstraint(["tenant", "server"], ["server.tenant", "server.name"], ondelete="CASCADE"),
+)
+
+# Issuers that operators of the tenant system have added, by their names; no transaction of another tenant sees them.
+# ``secrets`` is ciphertext.
+trusted_issuer = Table(
+    "trusted_issuer",
+    metadata,
+    *(_text("tenant"), _text("name")),
+    Column("version", Integer, nullable=False),
+    Column("document", Document, nullable=False),
+    Column("secrets", LargeBinary, nullable=True),
+    Column("created", Instant, nullable=False),
+    _text("created_by"),
+    Column("updated", Instant, nullable=False),
+    _text("updated_by"),
+    PrimaryKeyConstraint("tenant", "name"),
+    ForeignKeyConstraint(["tenant"], ["tenant.id"]),
 )

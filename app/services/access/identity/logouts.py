@@ -61,7 +61,8 @@ class LogoutService:
         """Return the issuer and the claims of a logout token, or raise TokenRefusedError."""
         reader = self.callers.reader
         head = reader.head(token, logout=True)
-        keys = self.callers.issuers.get(head.issuer)
+        await self.callers.ready()
+        keys = self.callers.keys_of(head.issuer)
         if keys is None or keys.issuer.console is None:
             raise TokenRefusedError("issuer")
         issuer = replace(keys.issuer, audience=frozenset({keys.issuer.console.client_id}))

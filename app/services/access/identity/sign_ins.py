@@ -20,7 +20,7 @@ from app.core.access import SYSTEM_TENANT, Caller
 from app.core.addresses import is_within
 from app.core.audit import OUTCOME_OK
 from app.core.errors import ForbiddenError, NotFoundError, OverloadedError, UnauthenticatedError
-from app.core.identities import ConsoleClient, MappingRule
+from app.core.identities import ConsoleClient, MappingRule, issuer_id
 from app.core.request import RequestInfo
 from app.core.tokens import TokenRefusedError, VerifiedToken
 from app.services.access.credentials import Authenticator
@@ -71,9 +71,8 @@ class _Begun:
 
 @dataclass(frozen=True, slots=True)
 class IdentitySignIns:
-    """Begins, finishes and resumes the sessions of people whom ``issuers`` know, by the issuers' own names."""
+    """Begins, finishes and resumes the sessions of people whom the issuers of ``callers`` know."""
 
-    issuers: Mapping[str, IssuerKeys]
     client: IssuerClient
     callers: TokenCallers
     sessions: SessionService
@@ -81,6 +80,10 @@ class IdentitySignIns:
     metadata: ShortMemory[str, Mapping[str, Any]] = field(
         default_factory=lambda: ShortMemory(ttl_s=_METADATA_S, size=100)
     )
+
+    async def ready(self) -> None:
+        """Read again which issuers are trusted, where that may have changed."""
+        await self.callers.ready()
 
     def offered(self) -> list[tuple[str, str]]:
         """Return the id and the name of each issuer with which people may sign in."""
@@ -91,6 +94,7 @@ class IdentitySignIns:
 
         Raises NotFoundError for an issuer that is not offered, OverloadedError where it does not answer.
         """
+        await self.ready()
         name = next((name for name in self._clients if issuer_id(name) == offered), None)
         if name is None:
             raise NotFoundError("There is no such way to sign in.")
@@ -121,11 +125,12 @@ class IdentitySignIns:
         Raises UnauthenticatedError for what is not the answer to a sign-in of this browser, was used before or names
         nobody; ForbiddenError where no rule maps the person; OverloadedError where the issuer does not answer.
         """
+        await self.ready()
         await self._ready()
         begun = self._begun(cookie)
         if begun is None or not hmac.compare_digest(answer.get("state", "").encode(), begun.state.encode()):
             raise _unfinished()
-        client, keys = self._clients[begun.issuer], self.issuers[begun.issuer]
+        client, keys = self._clients[begun.issuer], self._keys_of(begun.issuer)
         metadata = await self._metadata(begun.issuer)
         # Who is led here by another issuer than the one that was asked must not be signed in (RFC 9207).
         needed = metadata.get("authorization_response_iss_parameter_supported") is True
@@ -153,6 +158,7 @@ class IdentitySignIns:
         Its detail ``renew`` names the issuer where the session is only too old, or the rules are no longer the same.
         """
         tenant, key_id, session_id = token.split(".", 2)
+        await self.ready()
         try:
             find = self.sessions.resume if is_use else self.sessions.look
             session = await find(Caller(tenant, OWNER + key_id, frozenset()), session_id)
@@ -162,16 +168,17 @@ class IdentitySignIns:
         issuer = data.get(_ISSUER)
         if session.revision != _REVISION or issuer not in self._clients:
             raise _ended()
-        rules = await self.callers.rules_of(self.issuers[issuer].issuer)
+        keys = self._keys_of(issuer)
+        rules = await self.callers.rules_of(keys.issuer)
         if self._now() >= data[_UNTIL] or data[_RULES] != _digest_of(rules):
             raise _ended(renew=issuer_id(issuer))
         claims = {"sub": data[_SUBJECT], "sid": data.get(_SID), "iat": data[_SINCE]}
-        mirror = self.issuers[issuer].issuer.provisioning
+        mirror = keys.issuer.provisioning
         claims |= {mirror.claim: data.get(_NAME)} if mirror is not None else {}
         verified = VerifiedToken(claims, data[_UNTIL])
         # Which groups of the mirror the person is in is asked anew, whatever claims they came with.
         fitting = [rules[number] for number in data[_FITTING]]
-        caller = await self._caller(self.issuers[issuer], verified, fitting, address)
+        caller = await self._caller(keys, verified, fitting, address)
         if (caller.tenant, caller.key_id) != (tenant, key_id):
             raise _ended()
         return caller
@@ -179,10 +186,16 @@ class IdentitySignIns:
     @property
     def _clients(self) -> dict[str, ConsoleClient]:
         return {
-            name: keys.issuer.console
-            for name, keys in self.issuers.items()
+            keys.issuer.issuer: keys.issuer.console
+            for keys in self.callers.trusted
             if keys.issuer.console is not None
         }
+
+    def _keys_of(self, issuer: str) -> IssuerKeys:
+        keys = self.callers.keys_of(issuer)
+        if keys is None:
+            raise _ended()
+        return keys
 
     def _now(self) -> float:
         return self.sessions.now().timestamp()
@@ -299,11 +312,6 @@ class IdentitySignIns:
             self.authenticator.refused.note("address", address, self.sessions.now(), person.caller)
             raise _ended()
         return person.caller
-
-
-def issuer_id(issuer: str) -> str:
-    """Return what stands for an issuer in the addresses of the console."""
-    return hashlib.sha256(issuer.encode()).hexdigest()[:16]
 
 
 def _digest_of(rules: Sequence[MappingRule]) -> str:

@@ -1,11 +1,23 @@
-"""What would become of a token: a dry run in words, without a value of the token."""
+"""What would become of a token or of claims: a dry run in words, which lets nobody in and keeps nothing."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
 
 from app.core.identities import MappingRule, TrustedIssuer
 from app.core.tokens import TokenFault
+
+TOKEN_FAULTS: Final[Mapping[str, str]] = {
+    "token": "It is malformed, too long, no access token, or lacks a claim: sub, aud, iat and exp must be there.",
+    "inactive": "Its issuer says that it counts no more, or does not know it.",
+    "issuer": "Its issuer is not among those that are trusted, letter by letter.",
+    "signature": "No key of its issuer signed it with an algorithm that is taken.",
+    "audience": "Its aud names none of the issuer's audiences.",
+    "token_expired": "It is over (exp).",
+    "token_early": "It is not valid yet (nbf, iat); compare the clocks.",
+    "token_old": "It was issued longer ago (iat) than the issuer's maxTokenAge allows.",
+}
+"""Why a token is not taken, whatever the rules say, for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +28,7 @@ class TokenTrial:
     the owner is not. ``rule`` is the one that counts.
     """
 
-    reason: TokenFault | Literal["ended"] | None = None
+    reason: TokenFault | Literal["ended", "elsewhere"] | None = None
     issuer: TrustedIssuer | None = None
     rules: tuple[MappingRule, ...] = ()
     missing: tuple[tuple[str, ...], ...] = ()
@@ -27,7 +39,7 @@ class TokenTrial:
         """Return each rule with what it says of the token."""
         return [
             (rule, _fault(names, groups) or ("maps" if rule is self.rule else "matches"))
-            for rule, names, groups in zip(self.rules, self.missing, self.absent, strict=True)
+            for rule, names, groups in self._each()
         ]
 
     def described(self) -> dict[str, Any]:
@@ -46,9 +58,30 @@ class TokenTrial:
                     "missing_groups": list(groups),
                     "maps": rule is self.rule,
                 }
-                for rule, names, groups in zip(self.rules, self.missing, self.absent, strict=True)
+                for rule, names, groups in self._each()
             ],
         }
+
+    def within(self, tenant: str) -> "TokenTrial":
+        """Return what of it concerns a tenant: rules of others are left out."""
+        own = [each for each in self._each() if each[0].tenant == tenant]
+        if self.issuer is not None and not own:
+            # Whom this tenant does not trust is a stranger, whoever else trusts it.
+            return TokenTrial("issuer")
+        first = next((rule for rule, names, groups in self._each() if not names and not groups), None)
+        decides = first is not None and first.tenant == tenant
+        # Whom a rule of another tenant maps, no rule of this one does: the first counts.
+        return replace(
+            self,
+            reason="elsewhere" if self.reason in (None, "ended") and not decides else self.reason,
+            rules=tuple(rule for rule, _, _ in own),
+            missing=tuple(names for _, names, _ in own),
+            absent=tuple(groups for _, _, groups in own),
+            rule=self.rule if decides else None,
+        )
+
+    def _each(self) -> Iterator[tuple[MappingRule, tuple[str, ...], tuple[str, ...]]]:
+        return zip(self.rules, self.missing, self.absent, strict=True)
 
 
 def _fault(claims: Sequence[str], groups: Sequence[str]) -> str:
