@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
-from app.cli import apply, config, console, db, directory, documents, providers, servers
+from app.cli import apply, config, console, db, directory, providers, servers
 from app.cli.access import access, auth, keys, policies, tenants
 from app.cli.audit import audit
 from app.cli.catalog import concerns, groups
+from app.cli.documents import documents
 from app.cli.faults import explained
 from app.cli.invoke import invoke, middleware, pii, pipelines
 from app.cli.serve import serve
