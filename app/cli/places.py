@@ -36,6 +36,7 @@ OTHERWISE_THERE: Final = {
     "providers put": "${NAME} in the file is a variable of the environment here.",
     "providers test": "the service asks, not this host.",
     "providers delete": "providers of the declarative file stay.",
+    "groups import": "the service also notes members that match nothing at present.",
     "documents search": "as one reader, `--as`; no passage is shown.",
     "audit query": "without `--archive`.",
     "audit export": "without `--archive`.",

@@ -121,8 +121,8 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
 
 
 def notes(said: str) -> list[str]:
-    """Return what a command told beside where it works."""
-    return [line for line in said.splitlines() if not line.startswith("sluice: ")]
+    """Return what a command told beside where it works, and what only who has connections to servers can tell."""
+    return [line for line in said.splitlines() if not line.startswith(("sluice: ", "Note: "))]
 
 
 def alike(places: Places, command: str, given: str = "") -> str:

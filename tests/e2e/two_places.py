@@ -51,6 +51,7 @@ _VARIED = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|\+00:00)?"), "TIME"),
     (re.compile(r"\d+\.\d+ ms"), "MS"),
     (re.compile(r"ersion \d+"), "ersion N"),
+    (re.compile(r"order \d+"), "order N"),
 )
 
 

@@ -41,11 +41,19 @@ KEY_EPILOG: Final = """Examples:
 \b
   sluice audit key > audit-key.txt
   sluice audit key --renew"""
+Processes = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=64,
+        help="Processes that compare events [default: one for each processor, and one for few events].",
+    ),
+]
 Output = Annotated[Path | None, typer.Option(help="New file to write [default: standard output].")]
 
 
 class RemoteVerification(NamedTuple):
-    """What a service found in the log of the key's tenant."""
+    """What a service says of the log of the key's tenant; ``total`` is how many findings there are."""
 
     holds: bool
     events: int
@@ -54,8 +62,8 @@ class RemoteVerification(NamedTuple):
     waiting: int
     unsigned: int
     checkpoints: int
-    found: int
     findings: list[dict[str, Any]]
+    total: int
 
 
 def verify(
@@ -77,14 +85,7 @@ def verify(
             "database, which its owner could have replaced]."
         ),
     ] = None,
-    processes: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=64,
-            help="Processes that compare events [default: one for each processor, and one for few events].",
-        ),
-    ] = None,
+    processes: Processes = None,
     *,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -99,30 +100,38 @@ def verify(
         *(since, anchor, key, processes),
     )
     if target.remote:
-        _verify_there(target, as_json=json)
-        return
+        holds = _verify_there(target, as_json=json)
+    else:
+        anchors = [note for file in anchor or [] for note in checkpoints_of(file)]
+        trusted = public_keys(key) if key else None
+        result = _verified_here(
+            target.tenant, since=since, anchors=anchors, trusted=trusted, processes=processes
+        )
+        show_verification(result, as_json=json)
+        holds = result.holds
+    if not holds:
+        raise typer.Exit(FAILED)
+
+
+def _verified_here(tenant: str | None, **how: Any) -> "Verification":
     from app.cli.host import caller_for, on_host
     from app.core.access import SYSTEM_TENANT
     from app.services.audit.log_access import AuditLogService
 
-    anchors = [note for file in anchor or [] for note in checkpoints_of(file)]
-    trusted = public_keys(key) if key else None
     caller = caller_for(SYSTEM_TENANT)
-    result = on_host(
-        lambda host: AuditLogService(host.audit).verify(
-            caller, target.tenant, since=since, anchors=anchors, trusted=trusted, processes=processes
-        )
-    )
-    show_verification(result, as_json=json)
-    if not result.holds:
-        raise typer.Exit(FAILED)
+    return on_host(lambda host: AuditLogService(host.audit).verify(caller, tenant, **how))
 
 
-def _verify_there(target: CommandTarget, *, as_json: bool) -> None:
-    answered = target.call(lambda service: service.ask("POST", "/api/v1/audit/verify"))
-    result = RemoteVerification(**{name: answered[name] for name in RemoteVerification._fields})
+def _verify_there(target: CommandTarget, *, as_json: bool) -> bool:
+    def there(service: "ServiceCalls") -> RemoteVerification:
+        answered = service.ask("POST", "/api/v1/audit/verify")
+        return RemoteVerification(*(answered[name] for name in (*RemoteVerification._fields[:-1], "found")))
+
+    result = target.call(there)
     if as_json:
-        show_json(result._asdict())
+        shown = result._asdict()
+        total = shown.pop("total")
+        show_json({**shown, "found": total})
     else:
         if result.findings:
             names = ("kind", "tenant", "place", "meaning")
@@ -133,10 +142,9 @@ def _verify_there(target: CommandTarget, *, as_json: bool) -> None:
         _tell_open(result)
         note(
             f"{result.events} events{_pruned(result)} and {result.checkpoints} checkpoints: "
-            f"{'all hold' if result.holds else f'{result.found} findings'}."
+            f"{'all hold' if result.holds else f'{result.total} findings'}."
         )
-    if not result.holds:
-        raise typer.Exit(FAILED)
+    return result.holds
 
 
 def checkpoint(

@@ -39,7 +39,7 @@ class ListedPipeline(NamedTuple):
     origin: str
 
 
-class PipelineRun(NamedTuple):
+class PipelineAnswered(NamedTuple):
     """What a pipeline made of a context."""
 
     content: Any
@@ -185,15 +185,15 @@ def run(
     items = parsed_items(raw, required=False)
     content = [{"type": "text", "text": raw.removesuffix("\n")}] if items is None else items
 
-    async def here(host: "Services") -> PipelineRun:
+    async def here(host: "Services") -> PipelineAnswered:
         caller = await tenant_caller(host, target.here)
         done = await host.invoke.invoke(caller, name, values, content, _request())
-        return PipelineRun(done.content, done.metadata)
+        return PipelineAnswered(done.content, done.metadata)
 
-    def there(service: "ServiceCalls") -> PipelineRun:
+    def there(service: "ServiceCalls") -> PipelineAnswered:
         path = f"/api/v1/middleware/{segment(name)}/invoke"
         done = service.ask("POST", path, {"arguments": values, "context": content})
-        return PipelineRun(done["content"], done["metadata"])
+        return PipelineAnswered(done["content"], done["metadata"])
 
     result = target.do(here, there)
     if json:
