@@ -10,7 +10,6 @@ ONLY_HERE: Final = {
     "config": "it shows the settings of this host.",
     "db": "only the owner of the tables changes their schema.",
     "directory": "it works with the databases of all shards.",
-    "access": "a token is tried with the issuers in the settings of this host, and goes nowhere.",
     "pii": "it looks through texts with the recognizers installed here, and sends them nowhere.",
     "documents reindex": "the server of the index is one of the settings of this host.",
     "audit purge": "a service does it by itself; who wants it at once needs the host.",
@@ -30,6 +29,7 @@ CLIENTS: Final = frozenset({"invoke", "middleware", "status", "auth login", "aut
 """Commands that are clients of a service: for them, and for them alone, SLUICE_URL stands for --url."""
 
 OTHERWISE_THERE: Final = {
+    "access explain": "the rules of the key's tenant; those of all for keys that reach all tenants.",
     "tenants erase": "the service erases in the background; the command ends at once.",
     "servers test": "the service connects, not this host.",
     "servers remove": "servers of the declarative file stay.",
@@ -40,7 +40,8 @@ OTHERWISE_THERE: Final = {
     "documents search": "as one reader, `--as`; no passage is shown.",
     "audit query": "without `--archive`.",
     "audit export": "without `--archive`.",
-    "audit verify": "the log of the key's tenant, without `--since`, `--anchor`, `--key` and `--processes`.",
+    "audit verify": "the log of the key's tenant, without `--since`, `--anchor`, `--key` and `--processes`; "
+    "the API key is that of SLUICE_API_KEY.",
     "audit key": "without `--renew`.",
     "policies put": "without `--expected-version` the version read just before must still hold.",
     "subjects erase": "the service erases; the command waits ten minutes at most.",

@@ -91,8 +91,6 @@ class CommandTarget:
 
     def call(self, work: "Callable[[ServiceCalls], T]") -> T:
         """Run ``work`` with calls of the service, and say which one that is and as whom it is asked."""
-        from pydantic import ValidationError
-
         from app.cli.remote import service, signed_in
 
         url = self.url or ""
@@ -101,7 +99,8 @@ class CommandTarget:
         try:
             with service(url, key, self.timeout, "check --url, and that the service runs") as calls:
                 return work(calls)
-        except (ValidationError, KeyError):
+        except (ValueError, KeyError):
+            # Of models of answers, and of times: the service is of another release, or is none.
             fail(f"{url} answers in another form than this release reads: use the release that it has.")
 
     def confirm(self, question: str, *, yes: bool) -> None:

@@ -103,6 +103,7 @@ OF_THEIR_OWN = {
     "vault expire": "test_scopes_end_alike",
     "vault erase": "test_scopes_end_alike",
     "subjects erase": "test_scopes_end_alike",
+    "access explain": "tests/e2e/test_cli_access.py",
     "audit verify": "test_the_log_is_verified_there",
     "status": "tests/e2e/test_status.py",
 }

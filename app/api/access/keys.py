@@ -26,10 +26,12 @@ from app.core.access import KeyState, Role
 from app.edge.limits import needs
 from app.services.access.access import DEFAULT_OVERLAP_S, MAX_OVERLAP_S, NewKey
 from app.services.access.identity.shown_issuers import identities
+from app.services.access.identity.token_trials import EXPLAIN, explained
 from app.services.access.key_usage import KeyUsage
 from app.store.access.access import KeyInfo
 
 _MAX_CIDRS: Final = 100
+_MAX_TOKEN: Final = 20_000
 
 router = new_router("/keys", "keys")
 
@@ -144,6 +146,44 @@ class IdentitiesAnswer(AnswerBody):
     issuers: Sequence[IdentityAnswer]
 
 
+class TokenBody(Body):
+    """A token to try."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"token": "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhZGEifQ.c2ln"}]}
+    )
+
+    token: str = Field(
+        min_length=1,
+        max_length=_MAX_TOKEN,
+        repr=False,
+        description="A token of an issuer; it is tried, neither kept nor recorded.",
+    )
+
+
+class TriedRuleAnswer(AnswerBody):
+    """A rule, and what a token misses for it."""
+
+    tenant: str
+    roles: Sequence[Role]
+    grants: Sequence[str]
+    cidrs: Sequence[str] = Field(description="Networks that the caller may come from; empty: any.")
+    missing: Sequence[str] = Field(description="Names of the claims that do not fit.")
+    maps: bool = Field(description="Whether this rule counts.")
+
+
+class TokenTrialAnswer(AnswerBody):
+    """What would become of a token, without its values."""
+
+    taken: bool
+    reason: str | None = Field(
+        description="Why not: `token`, `inactive`, `issuer`, `signature`, `audience`, `token_expired`, `token_early`, "
+        "`token_old`, `unmapped`, `ended`."
+    )
+    issuer: str | None
+    rules: Sequence[TriedRuleAnswer] = Field(description="In the order in which they count.")
+
+
 _PENDING: Final[dict[int | str, dict[str, Any]]] = {
     202: {"model": NewKeyAnswer, "description": "The key exists; a role of it waits for an approval."}
 }
@@ -219,6 +259,19 @@ async def list_identities(caller: CallerDep, services: ServicesDep, info: InfoDe
     """Return issuers with the rules that map their tokens to the caller's tenant. Needs the role key-custodian."""
     listed = await identities(services.access, services.policies, caller, info)
     return IdentitiesAnswer(issuers=[IdentityAnswer.model_validate(issuer) for issuer in listed])
+
+
+@router.post("/identities/explain", summary="Say which rule maps a token")
+@needs(Role.KEY_CUSTODIAN, action=EXPLAIN)
+async def explain_token(
+    body: TokenBody, caller: CallerDep, services: ServicesDep, info: InfoDep
+) -> TokenTrialAnswer:
+    """Return whether a token would be taken, and what it misses for each rule of the tenant. Nobody gets in by this.
+
+    Custodians of the tenant `system` see the rules of all tenants. On record. Needs the role key-custodian.
+    """
+    trial = await explained(services.access, caller, body.token, info)
+    return TokenTrialAnswer.model_validate(trial.described())
 
 
 @router.get("/{key_id}", summary="Get a key")

@@ -1,4 +1,4 @@
-"""``sluice access``: try on the host whom a token makes a caller."""
+"""``sluice access``: try whom a token makes a caller, on the host or at a service."""
 
 import sys
 from datetime import UTC, datetime
@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app.cli.target import CommandTarget, placed
 from app.cli.terminal import fail, note, show_json, show_table
 
 if TYPE_CHECKING:
+    from app.api.access.keys import TokenTrialAnswer
     from app.assembly import Services
-    from app.services.access.token_callers import TokenTrial
 
 REASONS = {
     "token": "It is malformed, too long, no access token, or lacks a claim: sub, aud, iat and exp must be there.",
@@ -35,8 +36,16 @@ def access() -> None:
     """Try tokens of identity providers: which rule maps them, and why others do not."""
 
 
-@commands.command(epilog="Example:\n\n\b\n  sluice access explain - < token.txt")
+@commands.command(
+    epilog="""Examples:
+
+\b
+  sluice access explain - < token.txt
+  sluice access explain - --url https://sluice.example.com < token.txt"""
+)
+@placed("none")
 def explain(
+    target: CommandTarget,
     token: Annotated[
         str,
         typer.Argument(
@@ -50,32 +59,37 @@ def explain(
 
     Names of claims are printed, and no values. The exit status is 1 where the token would not be taken.
     """
-    from app.cli.host import on_host
+    from app.api.access.keys import TokenTrialAnswer
 
     text = (sys.stdin.read() if token == "-" else token).strip()  # noqa: S105 - a dash is no token
-    trial = on_host(lambda host: _tried(host, text))
-    if trial is None:
-        fail("No issuer is trusted here: set SLUICE_AUTH__ISSUERS (docs/identity.md).")
+
+    async def here(host: "Services") -> "TokenTrialAnswer":
+        tokens = host.access.authenticator.tokens
+        if tokens is None:
+            fail("No issuer is trusted here: set SLUICE_AUTH__ISSUERS (docs/identity.md).")
+        trial = await tokens.tried(text, datetime.now(UTC))
+        return TokenTrialAnswer.model_validate(trial.described())
+
+    path, body = "/api/v1/keys/identities/explain", {"token": text}
+    trial = target.do(here, lambda service: TokenTrialAnswer.model_validate(service.ask("POST", path, body)))
     if json:
-        show_json(trial.described())
+        show_json(trial.model_dump(mode="json"))
     else:
         _show(trial)
-    if trial.rule is None:
+    if not trial.taken:
         raise typer.Exit(1)
 
 
-async def _tried(host: "Services", token: str) -> "TokenTrial | None":
-    tokens = host.access.authenticator.tokens
-    return None if tokens is None else await tokens.tried(token, datetime.now(UTC))
-
-
-def _show(trial: "TokenTrial") -> None:
+def _show(trial: "TokenTrialAnswer") -> None:
     if trial.reason in REASONS:
         note(f"The token is not taken. {REASONS[trial.reason]}")
         return
     rows = [
-        (number, rule.tenant, " ".join(sorted(rule.roles)), " ".join(sorted(rule.grants)) or "-", result)
-        for number, (rule, result) in enumerate(trial.results(), start=1)
+        (
+            *(number, rule.tenant, " ".join(rule.roles), " ".join(rule.grants) or "-"),
+            f"misses {', '.join(rule.missing)}" if rule.missing else "maps" if rule.maps else "matches",
+        )
+        for number, rule in enumerate(trial.rules, start=1)
     ]
     show_table(("RULE", "TENANT", "ROLES", "GRANTS", "RESULT"), rows)
     if trial.reason == "unmapped":
