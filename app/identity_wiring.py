@@ -45,9 +45,7 @@ async def authenticator(
         if keys.issuer.introspection is not None
     }
     stored = StoredIssuers(audit, client, reader, own=issuers)
-    callers = TokenCallers(
-        issuers, asked, reader, database, audit, groups=end_users.groups, stored=stored
-    )
+    callers = TokenCallers(issuers, asked, reader, database, audit, groups=end_users.groups, stored=stored)
     memories = (end_users.groups, end_users.tenants, end_users.users)
     for memory in (*memories, callers.memory, callers.rules, stored.memory):
         memory.follow(changes.heard)

@@ -10,7 +10,10 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
+from typer.main import get_command
 
+from app.cli.places import PlacedCommand, placed_commands
+from app.cli.root import build
 from app.core.contracts.policy_members import PolicyMember, members
 from app.settings import CONFIG_VARIABLE, purpose_of, variable, walk
 
@@ -121,6 +124,37 @@ value that a tenant has.
 | --- | --- | --- | --- |
 """
 
+COMMANDS_INTRO = """# Where each command works
+
+The table is generated from `app/cli` by `make docs`; a test fails when it is stale. `sluice COMMAND --help` explains a
+command and its options.
+
+A command works **here**, with the settings and the database of this host, or **there**, at a running service over its
+REST API. Where both is possible, here is what it does, and `--url` sends it there:
+
+<!-- not run: needs a service at another machine; tests/e2e/test_cli_remote.py runs all of these commands at one -->
+```sh
+export SLUICE_API_KEY=slc_…
+sluice keys list --url https://sluice.example.com
+```
+
+* **Only `--url` sends a command away.** `SLUICE_URL` alone counts for `invoke`, `middleware` and `status`, which are
+  clients of a service, and for `auth login` and `auth logout`. It never moves `keys`, `vault`, `db` or another command.
+* **As whom.** `--key`, else `SLUICE_API_KEY`, else the token of
+  [`sluice auth login`](identity.md#sign-in-on-the-command-line) for that service. The roles of the key decide what it
+  may; here, whoever has the database may everything. `--key` without `--url` is refused.
+* **In which tenant.** There it is that of the key, and `--tenant` is refused; `keys create`, `keys list` and
+  `policies` take it there, too, for keys that [reach all tenants](keys.md).
+* **What is said.** Each command says first on standard error where it works: `sluice: on this host, PostgreSQL database
+  db.internal/sluice`, or `sluice: at https://sluice.example.com as key 0a1b2c3d`. Results are the same at both places.
+* **What is never sent.** A key or token goes over https alone, but for this machine; an address with a name or a
+  password in it is refused. Proxies of the environment are not used.
+* **Exit codes.** 0 success; 1 refused, or found wrong; 2 wrong usage; 3 the service or the database is unreachable.
+
+| Command | Here | There (`--url`) | Why not, or what is otherwise there |
+| --- | --- | --- | --- |
+"""
+
 # What packages write in their metadata beside SPDX expressions.
 SPDX = {
     "Apache Software License": "Apache-2.0",
@@ -214,6 +248,17 @@ def _policy_row(entry: PolicyMember, parents: set[str]) -> str:
     return f"| `{entry.path}` | {entry.takes} | {default} | {entry.meaning} |\n"
 
 
+def render_commands() -> str:
+    """Return docs/command-line.md."""
+    return COMMANDS_INTRO + "".join(map(_command_row, placed_commands(get_command(build()))))
+
+
+def _command_row(command: PlacedCommand) -> str:
+    here, there = ("yes" if place else "no" for place in (command.here, command.there))
+    why = command.why[:1].upper() + command.why[1:]
+    return f"| `{command.path}` | {here} | {there} | {why} |\n"
+
+
 def locked(lock: str = "requirements.lock") -> dict[str, str]:
     """Return name and version of every package in a lock."""
     return dict(
@@ -296,6 +341,7 @@ def render_licences() -> str:
 
 
 if __name__ == "__main__":
+    (ROOT / "docs/command-line.md").write_text(render_commands(), encoding="utf-8")
     (ROOT / "docs/configuration.md").write_text(render_configuration(), encoding="utf-8")
     (ROOT / "docs/licences.md").write_text(render_licences(), encoding="utf-8")
     (ROOT / "docs/policy.md").write_text(render_policy(), encoding="utf-8")

@@ -2,8 +2,9 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any, Self
 from urllib.parse import quote
 
@@ -13,7 +14,9 @@ Progress = Callable[[float, float | None], None]
 """Called with the work done and, if known, the total."""
 
 _NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+_FIRST_REDIRECTION = 300
 _FIRST_ERROR_STATUS = 400
+_PAGE = 500
 _ATTEMPTS = 3
 _LONGEST_PAUSE_S = 10.0
 _META = "io.modelcontextprotocol"
@@ -68,29 +71,68 @@ class ServiceCalls:
 
     def list_middleware(self) -> list[dict[str, Any]]:
         """Return the middlewares that the key may invoke, as REST describes them."""
-        listed: list[dict[str, Any]] = self._answer("GET", "/api/v1/middleware")["middleware"]
+        listed: list[dict[str, Any]] = self.ask("GET", "/api/v1/middleware")["middleware"]
         return listed
+
+    def ask(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
+        """Call a route and return its JSON object, None where it answers without one; query values may be None."""
+        sent = {} if body is None else {"json": body}
+        return _parsed_or_none(self._answer(method, path, params=_present(query), **sent))
+
+    def send(self, method: str, path: str, content: bytes, media_type: str, **query: Any) -> Any:
+        """Send ``content``, which is no JSON of ours, and return the JSON object that comes back."""
+        headers = {"Content-Type": media_type}
+        return _parsed_or_none(
+            self._answer(method, path, params=_present(query), content=content, headers=headers)
+        )
+
+    def pages(self, path: str, *, method: str = "GET", body: Any = None, **query: Any) -> list[Any]:
+        """Return the items of all pages of a list."""
+        items: list[Any] = []
+        cursor: str | None = None
+        while True:
+            page = self.ask(method, path, body, **{"limit": _PAGE, **query, "cursor": cursor})
+            items += page["items"]
+            following = page["next"]
+            if following is None:
+                return items
+            if following == cursor:
+                raise CallError("The service gives one page of a list again and again.")
+            cursor = following
+
+    def text(self, path: str, **query: Any) -> str:
+        """Return a text."""
+        return self._answer("GET", path, params=_present(query)).text
+
+    def pieces(self, path: str, **query: Any) -> Iterator[bytes]:
+        """Yield what a route streams; an error of the service is raised before the first piece."""
+        asked = self._http.stream("GET", path, params=_present(query))
+        with self._faults(), asked as answer:
+            if answer.status_code >= _FIRST_REDIRECTION:
+                answer.read()
+                raise _problem(answer)
+            yield from answer.iter_bytes()
 
     def invoke(
         self, name: str, context: list[Any], arguments: Mapping[str, Any], progress: Progress | None = None
     ) -> tuple[list[Any], Mapping[str, Any]]:
         """Run a middleware and return content and metadata; with ``progress`` over MCP, which reports it."""
         if progress is None:
-            path = f"/api/v1/middleware/{quote(name, safe='')}/invoke"
-            result = self._answer("POST", path, {"arguments": arguments, "context": context})
+            path = f"/api/v1/middleware/{segment(name)}/invoke"
+            result = self.ask("POST", path, {"arguments": arguments, "context": context})
         else:
             result = self._watched({"name": name, "arguments": arguments, "context": context}, progress)
         return result["content"], result.get("metadata") or {}
 
-    def _answer(self, method: str, path: str, body: Any = None) -> Any:
+    def _answer(self, method: str, path: str, **request: Any) -> httpx2.Response:
         """Send a request, again where the service says that it did not start."""
         attempts = _ATTEMPTS
         while True:
             attempts -= 1
             with self._faults():
-                answer = self._http.request(method, path, json=body)
-            if answer.status_code < _FIRST_ERROR_STATUS:
-                return _parsed(answer.text)
+                answer = self._http.request(method, path, **request)
+            if answer.status_code < _FIRST_REDIRECTION:
+                return answer
             error = _problem(answer)
             if error.code not in {"rate_limited", "overloaded"} or error.retry_after is None or not attempts:
                 raise error
@@ -135,6 +177,31 @@ class ServiceCalls:
             raise NoAnswerError(f"No answer came within {self._timeout:g} s.", sent=True) from None
         except httpx2.TransportError:
             raise NoAnswerError("The connection was lost before the answer came.", sent=True) from None
+
+
+def segment(name: str) -> str:
+    """Return a name as one step of a path; raise CallError for an empty one, which would name the list."""
+    if not name:
+        raise CallError("The name is empty.", "invalid_arguments")
+    # "." and ".." would be taken for steps up.
+    return quote(name, safe="") if name.strip(".") else name.replace(".", "%2E")
+
+
+def _present(query: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters that have a value, with times in the form of the routes."""
+    return {name: _in_query(value) for name, value in query.items() if value is not None}
+
+
+def _in_query(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_in_query(each) for each in value]
+    return value if isinstance(value, str | bool | int) else str(value)
+
+
+def _parsed_or_none(answer: httpx2.Response) -> Any:
+    return _parsed(answer.text) if answer.content else None
 
 
 def _parsed(text: str) -> Any:

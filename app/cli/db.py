@@ -89,5 +89,5 @@ def _url(*, reads: bool = False) -> str:
     database = load().database
     if reads and database.sqlite_file is not None and not database.sqlite_file.is_file():
         fail(f"There is no {database.display_name}: run `sluice db upgrade`, or set SLUICE_DATABASE__URL.")
-    note(f"sluice: using {database.display_name}")
+    note(f"sluice: on this host, {database.display_name}")
     return database.owner_url

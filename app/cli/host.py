@@ -24,6 +24,12 @@ def caller_for(tenant: str) -> Caller:
     return Caller(tenant, ACTOR, frozenset(Role))
 
 
+async def tenant_caller(host: Services, tenant: str) -> Caller:
+    """Return the caller for work in ``tenant``, or raise NotFoundError where there is no such tenant."""
+    await host.tenants.get(caller_for(SYSTEM_TENANT), tenant)
+    return caller_for(tenant)
+
+
 def on_host(work: Callable[[Services], Awaitable[T]], *, begins: bool = False) -> T:
     """Run ``work`` with the services of this host's settings, and say which database that is.
 
@@ -34,7 +40,7 @@ def on_host(work: Callable[[Services], Awaitable[T]], *, begins: bool = False) -
     configure_logging("error", settings.telemetry.log_format)
     name = settings.database.display_name
     _require_file(settings, name)
-    note(f"sluice: using {name}")
+    note(f"sluice: on this host, {name}")
     _require_schema(settings, name)
     if not begins:
         _require_ring(settings)

@@ -22,17 +22,22 @@ Key = Annotated[
 Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds to wait for a response.")]
 
 
+UNREACHED = "start one with `sluice serve`, or set SLUICE_URL"
+
+
 @contextmanager
-def service(url: str, key: str | None, timeout: float) -> Iterator["ServiceCalls"]:
-    """Reach a service; errors of its calls end the command with one sentence."""
+def service(
+    url: str, key: str | None, timeout: float, unreached: str = UNREACHED
+) -> Iterator["ServiceCalls"]:
+    """Reach a service; errors of its calls end the command with one sentence.
+
+    ``unreached`` says how to mend that no service answers.
+    """
     from app.cli.calls import CallError, NoAnswerError, ServiceCalls
 
     if not url.startswith(("http://", "https://")):
         fail("The URL of the service must begin with http:// or https://: set SLUICE_URL or --url.", USAGE)
-    if key is None and token_path().exists():
-        from app.cli.access.sign_in import current_token
-
-        key = current_token(url)
+    key = key or signed_in(url)
     try:
         with ServiceCalls(url, key, timeout) as calls:
             yield calls
@@ -45,7 +50,16 @@ def service(url: str, key: str | None, timeout: float) -> Iterator["ServiceCalls
     except NoAnswerError as error:
         if error.sent:
             fail(f"{error.message} The work may have been done; check the audit log.", UNREACHABLE)
-        fail(f"No service answers at {url}: start one with `sluice serve`, or set SLUICE_URL.", UNREACHABLE)
+        fail(f"No service answers at {url}: {unreached}.", UNREACHABLE)
+
+
+def signed_in(url: str) -> str | None:
+    """Return the token with which somebody signed in to a service, None: nobody did."""
+    if not token_path().exists():
+        return None
+    from app.cli.access.sign_in import current_token
+
+    return current_token(url)
 
 
 def with_id(error: "CallError") -> str:

@@ -7,12 +7,14 @@ from typing import Annotated
 
 import typer
 
-from app.cli import apply, config, console, db, directory, documents, providers, servers
+from app.cli import apply, config, console, db, directory, providers, servers
 from app.cli.access import access, auth, issuers, keys, policies, tenants
 from app.cli.audit import audit
 from app.cli.catalog import concerns, groups
+from app.cli.documents import documents
 from app.cli.faults import explained
 from app.cli.invoke import invoke, middleware, pii, pipelines
+from app.cli.places import why_only_here
 from app.cli.serve import serve
 from app.cli.status import status
 from app.cli.terminal import INTERRUPTED, OK, USAGE, CommandError, note
@@ -27,7 +29,8 @@ HELP = """Sluice redacts, restores and records the messages to and from a langua
   sluice COMMAND --help                         show help and examples of a command
 
 `middleware` and `invoke` call a running service (SLUICE_URL and SLUICE_API_KEY). All other commands work on this
-host with the settings of the service (SLUICE_… variables); `status` does both.
+host with the settings of the service (SLUICE_… variables); many work at a service with --url, which SLUICE_URL never
+stands for. `status` does both. docs/command-line.md says where each can work.
 """
 EPILOG = (
     "Exit codes: 0 success; 1 refused or failed; 2 wrong usage; 3 the service or its database is unreachable."
@@ -127,4 +130,8 @@ def _wrong_usage(error: typer.TyperException) -> int:
     if context is None or message == context.get_help():
         note(message)  # no command was given: show the help
         return USAGE
+    if getattr(error, "option_name", None) == "--url":
+        why = why_only_here(context.command_path.partition(" ")[2])
+        if why is not None:
+            return _report(USAGE, f"This command has no --url: {why}")
     return _report(USAGE, f"{message.rstrip('.')}. See: {context.command_path} --help")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.running import begun, environment_of, sluice
+from tests.e2e.running import begun, environment_of, running, sluice
 from tests.integration.token_issuer import AUDIENCE, Issuer, token_issuer
 
 RULES = [
@@ -101,3 +101,42 @@ def test_a_dry_run_says_what_a_service_may_do_for_an_end_user(issuer: Issuer, tm
     said = tried(1, key, "--user", "mallory-of-payroll", "--json")
     refused = json.JSONDecoder().raw_decode(said)[0]["end_user"]
     assert (refused["taken"], refused["refusal"]) == (False, "refused")
+
+
+def test_a_service_says_the_same_and_to_custodians_of_a_tenant_what_concerns_it(
+    issuer: Issuer, tmp_path: Path
+) -> None:
+    entry = {"issuer": issuer.url, "audience": [AUDIENCE], "rules": RULES}
+    with running(tmp_path, SLUICE_AUTH__ISSUERS=json.dumps([entry])) as service:
+
+        def tried(code: int, key: str | None, *options: str, **claims: object) -> str:
+            token = issuer.token(**claims)
+            there = () if key is None else ("--url", service.url, "--key", key)
+            done = sluice(
+                *("access", "explain", "-", *options, *there), environment=service.environment, given=token
+            )
+            assert done.returncode == code, done.stderr
+            assert token not in done.stdout + done.stderr
+            assert "of-payroll" not in done.stdout + done.stderr
+            notes = [line for line in done.stderr.splitlines() if not line.startswith("sluice: ")]
+            return done.stdout + "".join(notes)
+
+        made = sluice("keys", "create", "--role", "key-custodian", environment=service.environment)
+        custodian = made.stdout.strip()
+        for options in ((), ("--json",)):
+            here = tried(0, None, *options, sub="ada", groups=["support", "of-payroll"])
+            assert here == tried(0, service.key, *options, sub="ada", groups=["support", "of-payroll"])
+        assert "elsewhere" in here
+        own = json.loads(tried(0, custodian, "--json", sub="ada", groups=["support", "of-payroll"]))
+        assert (own["taken"], own["issuer"], len(own["rules"])) == (True, issuer.url, 3)
+        assert {rule["tenant"] for rule in own["rules"]} == {"default"}
+        strange = json.loads(tried(1, custodian, "--json", sub="grace", groups=["strangers"]))
+        assert (strange["reason"], [rule["maps"] for rule in strange["rules"]]) == ("unmapped", [False] * 3)
+        assert "audiences" in tried(1, custodian, aud="https://of-payroll.example.com")
+
+        other = sluice("keys", "create", "--role", "invoker", environment=service.environment).stdout.strip()
+        assert tried(1, other, sub="ada") == ""
+        query = ("audit", "query", "--action", "identity.explain", "--json")
+        events = sluice(*query, environment=service.environment).stdout
+        assert [json.loads(event)["outcome"] for event in events.splitlines()].count("refused") == 1
+        assert "eyJ" not in events

@@ -82,14 +82,14 @@ def test_a_command_says_which_database_it_used_and_never_a_password(tmp_path: Pa
     made = sluice("keys", "create", "--role", "auditor", environment=environment(tmp_path))
     listed = sluice("keys", "list", environment=environment(tmp_path))
     for done in (made, listed):
-        assert f"sluice: using SQLite database {tmp_path}/sluice.db\n" in done.stderr
-        assert "using" not in done.stdout
+        assert f"sluice: on this host, SQLite database {tmp_path}/sluice.db\n" in done.stderr
+        assert "on this host" not in done.stdout
     url = "postgresql://nobody:n0-one-h3re@127.0.0.1:1/none"
     away = sluice(
         "keys", "create", "--role", "auditor", environment=environment_of(tmp_path, SLUICE_DATABASE__URL=url)
     )
     assert away.returncode == 3
-    assert "using PostgreSQL database 127.0.0.1:1/none" in away.stderr
+    assert "on this host, PostgreSQL database 127.0.0.1:1/none" in away.stderr
     assert "n0-one-h3re" not in away.stderr
 
 

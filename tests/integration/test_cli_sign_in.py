@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from app.cli.access.sign_in import by_browser, by_device, current_token, planned
 from app.cli.access.token_file import store_token, stored_tokens, token_path
 from app.cli.remote import service as reached
+from app.cli.root import run as run_command
 from app.cli.terminal import CommandError
 from app.settings.auth import IssuerSettings
 from tests.integration.service import running_service
@@ -172,3 +173,26 @@ def test_a_service_that_says_it_is_another_is_not_believed(signing: Signing) -> 
             planned(signing.url, COMMAND_LINE)
     finally:
         signing.issuer.publish(signing.issuer.key)
+
+
+def test_commands_of_the_host_go_to_the_service_with_the_sign_in(
+    signing: Signing, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SLUICE_API_KEY", raising=False)
+
+    def said(code: int, *command: str) -> str:
+        assert run_command([*command, "--url", signing.url]) == code
+        shown = "".join(capsys.readouterr())
+        assert token.access not in shown
+        return shown
+
+    token = by_browser(planned(signing.url, COMMAND_LINE), signing.browse)
+    assert "sluice auth login" in said(1, "servers", "grants")
+    store_token(signing.url, token)
+    assert f"sluice: at {signing.url} as ada\n" in said(0, "servers", "grants")
+    assert "(forbidden, request " in said(1, "vault", "scopes")
+    key = f"slc_0a1b2c3d_{'k' * 43}"
+    monkeypatch.setenv("SLUICE_API_KEY", key)
+    shown = said(1, "servers", "grants")
+    assert "as key 0a1b2c3d" in shown
+    assert key not in shown

@@ -12,6 +12,7 @@ from sqlalchemy import text
 from app.cli import host
 from app.cli.audit.kept import show_end_user
 from app.cli.host import caller_for
+from app.cli.target import CommandTarget
 from app.core.access import SYSTEM_TENANT, Role
 from app.core.archive import ArchivedRow
 from app.core.errors import InternalError
@@ -115,11 +116,12 @@ async def command_prints(doors: Doors, tenant: str, event: UUID, monkeypatch: py
     """Run the command of the host with the objects of the service that runs already."""
     loop = asyncio.get_running_loop()
 
-    def on_host(work: Callable[[Any], Any]) -> Any:
+    def on_host(work: Callable[[Any], Any], **_: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(work(doors.services), loop).result()
 
     monkeypatch.setattr(host, "on_host", on_host)
-    await asyncio.to_thread(show_end_user, event, WHY, tenant)
+    here = CommandTarget(None, None, 60, tenant)
+    await asyncio.to_thread(show_end_user, here, event, WHY)
 
 
 async def test_a_kept_name_leaves_by_no_other_way_and_ends_with_its_tenant(own_database_url: str) -> None:

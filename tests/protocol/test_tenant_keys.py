@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.keywrap import aes_key_unwrap
 from sqlalchemy import text
 
-from app.cli.audit.audit import _show_verification
+from app.cli.audit.proofs import show_verification
 from app.cli.host import caller_for
 from app.core.access import SYSTEM_TENANT, Role
 from app.core.errors import InternalError
@@ -176,7 +176,7 @@ async def test_an_erased_tenants_digests_confirm_no_guess_and_the_log_holds(
         (False, f"The tenant {NEW} is erased: the digests"),
         (True, f'"keyless": [\n    "{NEW}"'),
     ):
-        _show_verification(result, as_json=as_json)
+        show_verification(result, as_json=as_json)
         shown = "".join(capsys.readouterr())
         assert words in shown
         assert OLD not in shown

@@ -191,6 +191,9 @@ class TriedRuleAnswer(AnswerBody):
     grants: Sequence[str]
     cidrs: Sequence[str]
     missing: Sequence[str] = Field(description="Names of the claims that do not have what it asks for.")
+    missing_groups: Sequence[str] = Field(
+        description="Groups of the mirror, as the rule names them, in which the owner is not."
+    )
     maps: bool = Field(description="Whether this rule decides: the first of which nothing is missing.")
 
 
@@ -242,9 +245,9 @@ async def explain_token(
     Needs the role key-custodian.
     """
     if body.token is not None:
-        return _explained(await services.issuers.explain(caller, body.token, info))
+        return explained_answer(await services.issuers.explain(caller, body.token, info))
     issuer, claims = body.issuer or "", body.claims or {}
-    return _explained(await services.issuers.explain_claims(caller, issuer, claims, info))
+    return explained_answer(await services.issuers.explain_claims(caller, issuer, claims, info))
 
 
 @router.get("/{issuer}", summary="Get an issuer")
@@ -319,7 +322,8 @@ def issuer_answer(record: IssuerRecord) -> IssuerAnswer:
     )
 
 
-def _explained(trial: TokenTrial) -> TokenExplainAnswer:
+def explained_answer(trial: TokenTrial) -> TokenExplainAnswer:
+    """Return a dry run as custodians see it."""
     described = trial.described()
     rules = [
         {**shown, "when": dict(rule.when)}

@@ -28,6 +28,7 @@ from app.edge.limits import needs
 from app.services.access.access import DEFAULT_OVERLAP_S, MAX_OVERLAP_S, NewKey
 from app.services.access.identity.shown_issuers import end_user_rules, identities
 from app.services.access.key_usage import KeyUsage
+from app.store.access.access import KeyInfo
 
 _MAX_CIDRS: Final = 100
 
@@ -185,7 +186,7 @@ async def list_keys(
     """Return keys by id, including revoked and expired ones. Needs the role key-custodian."""
     keys = await services.access.list_keys(caller, tenant, info, after=cursor, limit=limit + 1)
     moment = services.access.now()
-    return answer_page(keys, limit, lambda key: _described(key, moment), lambda key: key.id)
+    return answer_page(keys, limit, lambda key: key_answer(key, moment), lambda key: key.id)
 
 
 @router.post("", status_code=201, responses=_PENDING, summary="Create a key")
@@ -261,14 +262,14 @@ def _end_user_rule(rule: EndUserRule, source: Literal["settings", "policy"]) -> 
 @router.get("/{key_id}", summary="Get a key")
 async def get_key(key_id: KeyId, caller: CallerDep, services: ServicesDep, info: InfoDep) -> KeyAnswer:
     """Return a key without its secret. Needs the role key-custodian."""
-    return _described(await services.access.get_key(caller, key_id, info), services.access.now())
+    return key_answer(await services.access.get_key(caller, key_id, info), services.access.now())
 
 
 @router.delete("/{key_id}", summary="Revoke a key")
 @needs(Role.KEY_CUSTODIAN, action="key.revoke")
 async def revoke_key(key_id: KeyId, caller: CallerDep, services: ServicesDep, info: InfoDep) -> KeyAnswer:
     """Revoke a key with all its secrets; repeating it is harmless. Needs the role key-custodian."""
-    return _described(await services.access.revoke_key(caller, key_id, info), services.access.now())
+    return key_answer(await services.access.revoke_key(caller, key_id, info), services.access.now())
 
 
 @router.post("/{key_id}/approve", summary="Approve a key that waits")
@@ -279,7 +280,7 @@ async def approve_key(key_id: KeyId, caller: CallerDep, services: ServicesDep, i
     Refused (403) for the key that requested them, for the key itself, and for a key that either of them made or
     rotated within the delay: whoever made a secret may know it.
     """
-    return _described(await services.access.approve_key(caller, key_id, info), services.access.now())
+    return key_answer(await services.access.approve_key(caller, key_id, info), services.access.now())
 
 
 @router.post("/{key_id}/rotate", responses=_PENDING, summary="Rotate a key")
@@ -302,12 +303,13 @@ async def rotate_key(
     return _shown(made, services, response)
 
 
-def _described(key: Any, moment: datetime) -> KeyAnswer:
+def key_answer(key: KeyInfo, moment: datetime) -> KeyAnswer:
+    """Return a key as custodians see it at ``moment``."""
     return KeyAnswer.model_validate({**asdict(key), "state": key.state(moment)})
 
 
 def _shown(made: NewKey, services: RouteServices, response: Response) -> NewKeyAnswer:
-    described = _described(made.info, services.access.now())
+    described = key_answer(made.info, services.access.now())
     if described.state == "pending":
         response.status_code = HTTPStatus.ACCEPTED
     return NewKeyAnswer(key=str(made.key), **described.model_dump())

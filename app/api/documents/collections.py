@@ -147,7 +147,7 @@ async def list_collections(
 ) -> Page[CollectionAnswer]:
     """Return collections by name. Needs the role operator."""
     collections = await services.collections.list(caller, info, after=cursor, limit=limit + 1)
-    return answer_page(collections, limit, _collection, lambda collection: collection.definition.name)
+    return answer_page(collections, limit, collection_answer, lambda collection: collection.definition.name)
 
 
 @router.get("/{name}", summary="Get a collection")
@@ -155,7 +155,7 @@ async def get_collection(
     name: CollectionPath, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> CollectionAnswer:
     """Return a collection. Needs the role operator."""
-    return _collection(await services.collections.get(caller, name, info))
+    return collection_answer(await services.collections.get(caller, name, info))
 
 
 @router.put(
@@ -179,7 +179,7 @@ async def put_collection(
     definition = validated(CollectionDefinition, {"name": name, **body.model_dump()})
     saved, created = await services.collections.put(caller, definition, info)
     response.status_code = 201 if created else 200
-    return _collection(saved)
+    return collection_answer(saved)
 
 
 @router.delete("/{name}", status_code=204, summary="Delete a collection with all its documents")
@@ -208,7 +208,7 @@ async def list_documents(
         caller, name, info, source=source, after=after, limit=limit + 1
     )
     return answer_page(
-        documents, limit, _document, lambda document: f"{document.source}/{document.external_id}"
+        documents, limit, document_answer, lambda document: f"{document.source}/{document.external_id}"
     )
 
 
@@ -291,7 +291,7 @@ async def get_document(
     name: CollectionPath, document: IdPath, caller: CallerDep, services: ServicesDep, info: InfoDep
 ) -> DocumentAnswer:
     """Return the metadata of a document, without its text. Needs the role operator."""
-    return _document(await services.collections.document(caller, name, document, info))
+    return document_answer(await services.collections.document(caller, name, document, info))
 
 
 @router.delete("/{name}/documents/{document}", status_code=204, summary="Delete a document")
@@ -339,14 +339,16 @@ def _from_json(name: str, value: Any) -> Submitted:
     return Submitted(name, details, body.text.encode(), f"{body.media_type}; charset=utf-8")
 
 
-def _collection(info: CollectionInfo) -> CollectionAnswer:
+def collection_answer(info: CollectionInfo) -> CollectionAnswer:
+    """Return a collection as operators see it."""
     definition = info.definition.model_dump()
     return CollectionAnswer.model_validate(
         {**info._asdict(), **definition, "access": list(definition["access"])}
     )
 
 
-def _document(document: DocumentInfo) -> DocumentAnswer:
+def document_answer(document: DocumentInfo) -> DocumentAnswer:
+    """Return a document as operators see it, without its text."""
     names = DocumentAnswer.model_fields.keys() - {"date", "access"}
     fields = {name: getattr(document, name) for name in names}
     return DocumentAnswer(**fields, date=document.written, access=list(document.access))
@@ -371,6 +373,6 @@ def _ingestion(ingestion: IngestionInfo) -> IngestionAnswer:
 def _ingested(ingested: Ingested) -> IngestedAnswer:
     return IngestedAnswer(
         outcome=ingested.outcome,
-        document=_document(ingested.document) if ingested.document is not None else None,
+        document=document_answer(ingested.document) if ingested.document is not None else None,
         ingestion=_ingestion(ingested.waiting) if ingested.waiting is not None else None,
     )

@@ -15,7 +15,7 @@ from app.api.vault.subjects import Reason, SubjectValueBody, subject_values
 from app.core.access import Role
 from app.edge.limits import needs
 from app.services.vault.erasure_orders import MOST_SCOPES, ORDER, ErasureOrder, ErasureOrders
-from app.services.vault.subjects import MOST_VALUES
+from app.services.vault.subjects import MOST_VALUES, SubjectTotals
 
 _ID = "0193b2f0-7c1d-7a53-9f0e-3f6a2f1b8c11"
 _STATED = (
@@ -147,15 +147,7 @@ async def order_erasure(
     order = ErasureOrder(body.reason, values, body.scopes, body.tenant, body.variants)
     if body.preview:
         totals = await orders.preview(caller, order, info)
-        preview = ErasurePreviewAnswer(
-            total=totals.entries,
-            scopes=totals.scopes,
-            counts=totals.counts,
-            by_value=totals.by_value,
-            indexed=totals.indexed,
-            unreadable=totals.unreadable,
-        )
-        return JSONResponse(jsonable_encoder(preview))
+        return JSONResponse(jsonable_encoder(preview_answer(totals)))
     job = await orders.order(caller, order, info)
     answer = ErasureOrderAnswer.model_validate(job)
     headers = {"location": f"/api/v1/erasures/{job.id}"}
@@ -169,3 +161,15 @@ async def get_erasure(
     """Return how far an erasure of the caller's tenant is. Needs the role eraser or auditor."""
     orders = ErasureOrders.over(services.vault, services.tenant_erasure)
     return ErasureJobAnswer.model_validate(await orders.get(caller, erasure, info))
+
+
+def preview_answer(totals: SubjectTotals) -> ErasurePreviewAnswer:
+    """Return what an order would erase as the route shows it."""
+    return ErasurePreviewAnswer(
+        total=totals.entries,
+        scopes=totals.scopes,
+        counts=totals.counts,
+        by_value=totals.by_value,
+        indexed=totals.indexed,
+        unreadable=totals.unreadable,
+    )

@@ -11,7 +11,14 @@ from app.api.auth import CallerDep, InfoDep, ServicesDep, new_router
 from app.api.fields import AnswerBody, Body, LimitQuery
 from app.core.access import Role
 from app.edge.limits import needs
-from app.services.vault.subjects import MOST_VALUES, SEARCH, SubjectRequest, SubjectService, SubjectValue
+from app.services.vault.subjects import (
+    MOST_VALUES,
+    SEARCH,
+    SubjectPage,
+    SubjectRequest,
+    SubjectService,
+    SubjectValue,
+)
 
 _MAX_VALUE = 10_000
 Reason = Annotated[
@@ -132,6 +139,11 @@ async def search_subjects(
     """Return which live scopes of the caller's tenant have the values. Needs the role eraser and a reason."""
     wanted = SubjectRequest(subject_values(body.values), body.reason, body.variants)
     page = await SubjectService.over(services.vault).search(caller, wanted, info, limit=limit, cursor=cursor)
+    return search_answer(page)
+
+
+def search_answer(page: SubjectPage) -> SubjectSearchAnswer:
+    """Return what a search has as the route shows it."""
     items = [
         SubjectGroupAnswer(
             scope=group.place.scope,

@@ -1,4 +1,4 @@
-"""``sluice issuers``: administer issuers of tokens on the host."""
+"""``sluice issuers``: administer issuers of tokens, on the host or at a service."""
 
 import sys
 from pathlib import Path
@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.cli.terminal import FAILED, confirm, fail, show_json, show_table
+from app.cli.target import CommandTarget, placed
+from app.cli.terminal import FAILED, fail, show_json, show_table
 
 if TYPE_CHECKING:
-    from app.api.access.issuers import IssuerAnswer
+    from app.api.access.issuers import IssuerAnswer, IssuerTrialAnswer
     from app.assembly import Services
-    from app.services.access.identity.issuer_trials import IssuerTrial
-    from app.services.access.identity.issuers import IssuerRecord
+    from app.cli.calls import ServiceCalls
+
+_PATH = "/api/v1/issuers"
 
 commands = typer.Typer(
     help="List, add, change, test and remove issuers of tokens, beside those of the settings.",
@@ -32,16 +34,10 @@ Yes = Annotated[bool, typer.Option("--yes", help="Skip the confirmation.")]
 
 
 @commands.command("list", epilog="Example:\n\n\b\n  sluice issuers list")
-def list_(*, json: Json = False) -> None:
+@placed("none")
+def list_(target: CommandTarget, *, json: Json = False) -> None:
     """List the issuers of the settings and those that are stored. Secrets are never shown."""
-    from app.api.access.issuers import issuer_answer
-    from app.cli.host import caller_for, on_host
-    from app.core.access import SYSTEM_TENANT
-
-    async def listed(host: "Services") -> "list[IssuerAnswer]":
-        return [issuer_answer(record) for record in await host.issuers.list(caller_for(SYSTEM_TENANT))]
-
-    issuers = on_host(listed)
+    issuers = target.do(_listed, _listed_there)
     if json:
         show_json([_shown(issuer) for issuer in issuers])
         return
@@ -62,15 +58,14 @@ def list_(*, json: Json = False) -> None:
 
 
 @commands.command(epilog="Example:\n\n\b\n  sluice issuers show https://login.example.com")
-def show(issuer: Issuer) -> None:
+@placed("none")
+def show(target: CommandTarget, issuer: Issuer) -> None:
     """Show an issuer as JSON, with null for each secret."""
-    from app.api.access.issuers import issuer_answer
-    from app.cli.host import on_host
 
-    async def shown(host: "Services") -> "IssuerAnswer":
-        return issuer_answer(await _named(host, issuer))
+    async def here(host: "Services") -> "IssuerAnswer":
+        return _named(await _listed(host), issuer)
 
-    show_json(_shown(on_host(shown)))
+    show_json(_shown(target.do(here, lambda service: _named(_listed_there(service), issuer))))
 
 
 @commands.command(
@@ -81,91 +76,130 @@ def show(issuer: Issuer) -> None:
   echo '{issuer: "https://login.example.com", audience: ["https://sluice.example.com/mcp"], tenants: [acme]}' |
     sluice issuers add -"""
 )
-def add(file: File) -> None:
+@placed("none")
+def add(target: CommandTarget, file: File) -> None:
     """Store an issuer, whose tokens count from now on.
 
     ${NAME} in the file is a variable of the environment, so that no secret needs to stand in it. Its rules cannot give
     the roles restorer, operator and key-custodian, nor map to the tenant system: the settings can.
     """
-    from app.cli.host import caller_for, on_host
-    from app.core.access import SYSTEM_TENANT
-    from app.services.access.identity.issuer_sealing import SubmittedIssuer
-
-    submitted = SubmittedIssuer(_read(file))
-    record = on_host(lambda host: host.issuers.add(caller_for(SYSTEM_TENANT), submitted), begins=True)
-    print(f"{record.issuer} is stored. To try it: sluice issuers test {record.issuer}")
-
-
-@commands.command(epilog="Example:\n\n\b\n  sluice issuers change login.yaml")
-def change(file: File) -> None:
-    """Replace what is stored of an issuer; a secret that the file leaves out stays as it is."""
-    from app.cli.host import caller_for, on_host
+    from app.api.access.issuers import IssuerAnswer, issuer_answer
+    from app.cli.host import caller_for
     from app.core.access import SYSTEM_TENANT
     from app.services.access.identity.issuer_sealing import SubmittedIssuer
 
     document = _read(file)
 
-    async def changed(host: "Services") -> "IssuerRecord":
-        before = await _named(host, str(document.get("issuer", "")))
-        return await host.issuers.put(
-            *(caller_for(SYSTEM_TENANT), before.id, SubmittedIssuer(document)),
-            expected_version=before.stored.version if before.stored is not None else None,
+    async def here(host: "Services") -> "IssuerAnswer":
+        return issuer_answer(await host.issuers.add(caller_for(SYSTEM_TENANT), SubmittedIssuer(document)))
+
+    stored = target.do(
+        here,
+        lambda service: IssuerAnswer.model_validate(service.ask("POST", _PATH, document)),
+        begins=True,
+    )
+    print(f"{stored.issuer} is stored. To try it: sluice issuers test {stored.issuer}")
+
+
+@commands.command(epilog="Example:\n\n\b\n  sluice issuers change login.yaml")
+@placed("none")
+def change(target: CommandTarget, file: File) -> None:
+    """Replace what is stored of an issuer; a secret that the file leaves out stays as it is."""
+    from app.cli.host import caller_for
+    from app.core.access import SYSTEM_TENANT
+    from app.services.access.identity.issuer_sealing import SubmittedIssuer
+
+    document = _read(file)
+    name = str(document.get("issuer", ""))
+
+    async def here(host: "Services") -> None:
+        before = _named(await _listed(host), name)
+        submitted = SubmittedIssuer(document)
+        await host.issuers.put(
+            caller_for(SYSTEM_TENANT), before.id, submitted, expected_version=before.version
         )
 
-    record = on_host(changed)
-    print(f"{record.issuer} is changed; tokens are mapped by what stands there now.")
+    def there(service: "ServiceCalls") -> None:
+        before = _named(_listed_there(service), name)
+        service.ask("PUT", f"{_PATH}/{before.id}", document, expected_version=before.version)
+
+    target.do(here, there)
+    print(f"{name} is changed; tokens are mapped by what stands there now.")
 
 
 @commands.command(epilog="Example:\n\n\b\n  sluice issuers remove https://login.example.com --yes")
-def remove(issuer: Issuer, *, yes: Yes = False) -> None:
+@placed("none")
+def remove(target: CommandTarget, issuer: Issuer, *, yes: Yes = False) -> None:
     """Trust an issuer no more: its tokens and the sessions of its people end."""
-    from app.cli.host import caller_for, on_host
+    from app.cli.host import caller_for
     from app.core.access import SYSTEM_TENANT
 
-    async def removed(host: "Services") -> None:
-        before = await _named(host, issuer)
-        version = before.stored.version if before.stored is not None else None
-        await host.issuers.remove(caller_for(SYSTEM_TENANT), before.id, expected_version=version)
+    async def here(host: "Services") -> None:
+        before = _named(await _listed(host), issuer)
+        await host.issuers.remove(caller_for(SYSTEM_TENANT), before.id, expected_version=before.version)
 
-    confirm(f"Remove the issuer {issuer} and end whatever its tokens opened?", yes=yes)
-    on_host(removed)
+    def there(service: "ServiceCalls") -> None:
+        before = _named(_listed_there(service), issuer)
+        service.ask("DELETE", f"{_PATH}/{before.id}", expected_version=before.version)
+
+    target.confirm(f"Remove the issuer {issuer} and end whatever its tokens opened?", yes=yes)
+    target.do(here, there)
     print(f"{issuer} is removed.")
 
 
 @commands.command("test", epilog="Example:\n\n\b\n  sluice issuers test https://login.example.com")
-def try_out(issuer: Issuer, *, json: Json = False) -> None:
-    """Fetch an issuer's metadata and keys from this host."""
-    from app.cli.host import caller_for, on_host
+@placed("none")
+def try_out(target: CommandTarget, issuer: Issuer, *, json: Json = False) -> None:
+    """Fetch an issuer's metadata and keys, from this host or from the service."""
+    from app.api.access.issuers import IssuerTrialAnswer
+    from app.cli.host import caller_for
     from app.core.access import SYSTEM_TENANT
 
-    async def trial_of(host: "Services") -> "IssuerTrial":
-        return await host.issuers.test(caller_for(SYSTEM_TENANT), (await _named(host, issuer)).id)
+    async def here(host: "Services") -> "IssuerTrialAnswer":
+        named = _named(await _listed(host), issuer)
+        trial = await host.issuers.test(caller_for(SYSTEM_TENANT), named.id)
+        return IssuerTrialAnswer.model_validate(trial)
 
-    trial = on_host(trial_of)
+    def there(service: "ServiceCalls") -> "IssuerTrialAnswer":
+        named = _named(_listed_there(service), issuer)
+        return IssuerTrialAnswer.model_validate(service.ask("POST", f"{_PATH}/{named.id}/test"))
+
+    trial = target.do(here, there)
     if json:
-        show_json({name: getattr(trial, name) for name in ("ready", "keys", "algorithms", "error")})
+        show_json(trial.model_dump(mode="json"))
     elif trial.ready:
         print(f"{issuer} is ready: {trial.keys} keys for {', '.join(trial.algorithms)}.")
     if not trial.ready:
         fail(trial.error or "It is not ready.", FAILED)
 
 
-async def _named(host: "Services", issuer: str) -> "IssuerRecord":
-    """Return an issuer by its address or its id; what is stored comes before what the settings say of the same."""
+async def _listed(host: "Services") -> "list[IssuerAnswer]":
+    from app.api.access.issuers import issuer_answer
     from app.cli.host import caller_for
     from app.core.access import SYSTEM_TENANT
+
+    return [issuer_answer(record) for record in await host.issuers.list(caller_for(SYSTEM_TENANT))]
+
+
+def _listed_there(service: "ServiceCalls") -> "list[IssuerAnswer]":
+    from app.api.access.issuers import IssuerAnswer
+
+    return [IssuerAnswer.model_validate(each) for each in service.pages(_PATH)]
+
+
+def _named(issuers: "list[IssuerAnswer]", issuer: str) -> "IssuerAnswer":
+    """Return an issuer by its address or its id; what is stored comes before what the settings say of the same."""
     from app.core.identities import issuer_id
 
     ids = {issuer, issuer_id(issuer)}
-    records = await host.issuers.list(caller_for(SYSTEM_TENANT))
-    named = next((record for record in records if record.id in ids and not record.hidden), None)
+    named = next((each for each in issuers if each.id in ids and not each.hidden), None)
     if named is None:
         fail(f"There is no issuer {issuer}: sluice issuers list shows those that there are.", FAILED)
     return named
 
 
 def _shown(answer: "IssuerAnswer") -> dict[str, Any]:
-    # What a process knows of keys says nothing here: this one has just begun.
+    # What one process knows of keys says nothing of the others, and this one may have just begun.
     return answer.model_dump(mode="json", exclude={"state"})
 
 

@@ -1,28 +1,28 @@
-"""``sluice policies``: read, change, compare and explain the policy of a tenant on the host."""
+"""``sluice policies``: read, change, compare and explain the policy of a tenant, on the host or at a service."""
 
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from app.cli.target import CommandTarget, placed
 from app.cli.terminal import fail, note, show_json, show_table
 
 if TYPE_CHECKING:
-    from app.core.access import Caller
+    from app.api.access.policies import PolicyAnswer, PolicyChangeAnswer, WideningAnswer
+    from app.assembly import Services
+    from app.cli.calls import ServiceCalls
     from app.core.contracts.policy import Policy
     from app.core.contracts.widening.policies import Widening
-    from app.services.access.policies import PolicyService
-
-T = TypeVar("T")
 
 commands = typer.Typer(
     help="Show, store, compare and explain the policy of a tenant. Every change is recorded in the audit log.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-Tenant = Annotated[str, typer.Option(help="Name of the tenant.")]
+_PATH = "/api/v1/policies"
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 File = Annotated[
     Path, typer.Argument(help="File with a policy, JSON or YAML; - is standard input.", show_default=False)
@@ -32,10 +32,11 @@ File = Annotated[
 @commands.command(
     epilog="Examples:\n\n\b\n  sluice policies get\n  sluice policies get --tenant acme > policy.json"
 )
-def get(tenant: Tenant = "default") -> None:
+@placed("named")
+def get(target: CommandTarget) -> None:
     """Print the policy of a tenant as JSON; its version goes to standard error."""
-    current = _in_tenant(tenant, lambda policies, caller: policies.current(caller))
-    note(f"Version {current.version} of tenant {tenant}.")
+    current = _current(target)
+    note(f"Version {current.version}{target.of_tenant}.")
     show_json(current.policy.model_dump(mode="json"))
 
 
@@ -46,33 +47,48 @@ def get(tenant: Tenant = "default") -> None:
   sluice policies put policy.json --expected-version 3
   echo '{}' | sluice policies put -                     back to the defaults"""
 )
+@placed("named")
 def put(
+    target: CommandTarget,
     file: File,
-    tenant: Tenant = "default",
     expected_version: Annotated[
         int | None, typer.Option(min=0, help="Refuse the change unless this is the current version.")
     ] = None,
 ) -> None:
     """Replace the policy of a tenant, and say what the change allows beyond the version before."""
+    from app.api.access.policies import PolicyChangeAnswer
+    from app.cli.host import caller_for
     from app.services.access.policies import ANY_VERSION
 
-    policy = _read(file)
+    document, policy = _read(file)
     expected = ANY_VERSION if expected_version is None else expected_version
-    stored = _in_tenant(
-        tenant, lambda policies, caller: policies.put(caller, None, policy, expected_version=expected)
-    )
-    print(f"Version {stored.version} of tenant {tenant} holds now.")
+
+    async def here(host: "Services") -> "PolicyChangeAnswer":
+        caller = caller_for(target.here)
+        stored = await host.policies.put(caller, None, policy, expected_version=expected)
+        return PolicyChangeAnswer.model_validate(stored)
+
+    def there(service: "ServiceCalls") -> "PolicyChangeAnswer":
+        version = expected_version
+        if version is None:
+            version = _get(service, target.tenant).version
+        stored = service.ask("PUT", _PATH, document, tenant=target.tenant, expected_version=version)
+        return PolicyChangeAnswer.model_validate(stored)
+
+    stored = target.do(here, there)
+    print(f"Version {stored.version}{target.of_tenant} holds now.")
     _tell(stored.widened)
 
 
 @commands.command(epilog="Example:\n\n\b\n  sluice policies diff policy.json --tenant acme")
-def diff(file: File, tenant: Tenant = "default", *, json: Json = False) -> None:
+@placed("named")
+def diff(target: CommandTarget, file: File, *, json: Json = False) -> None:
     """Show what storing a file would change, and what that would allow; nothing is changed."""
     from app.core.contracts.widening.policies import widenings
     from app.services.access.policy_documents import differences
 
-    policy = _read(file)
-    current = _in_tenant(tenant, lambda policies, caller: policies.current(caller))
+    _, policy = _read(file)
+    current = _current(target)
     changes = differences(current.policy, policy)
     widened = widenings(current.policy, policy)
     if json:
@@ -94,17 +110,18 @@ def diff(file: File, tenant: Tenant = "default", *, json: Json = False) -> None:
 @commands.command(
     epilog="Examples:\n\n\b\n  sluice policies explain limits.burst\n  sluice policies explain --tenant acme"
 )
+@placed("named")
 def explain(
+    target: CommandTarget,
     member: Annotated[
         str | None,
         typer.Argument(help="Member, such as limits or limits.burst; without: all.", show_default=False),
     ] = None,
-    tenant: Tenant = "default",
 ) -> None:
     """Say what the members of a policy mean, and which values a tenant has."""
     from app.core.contracts.policy_members import members
 
-    current = _in_tenant(tenant, lambda policies, caller: policies.current(caller))
+    current = _current(target)
     chosen = [entry for entry in members() if member is None or f"{entry.path}.".startswith(f"{member}.")]
     if not chosen:
         fail(f"A policy has no member {member}; `sluice policies explain` lists all of them.")
@@ -112,7 +129,7 @@ def explain(
         current.policy.model_dump(mode="json"),
         type(current.policy)().model_dump(mode="json"),
     )
-    note(f"Version {current.version} of tenant {tenant}.")
+    note(f"Version {current.version}{target.of_tenant}.")
     for entry in chosen:
         print(f"{entry.path}: {entry.takes}. {entry.meaning}".rstrip())
         if "[]" not in entry.path:
@@ -121,19 +138,31 @@ def explain(
             print(f"    now: {_spelled(value)}{is_default}")
 
 
-def _in_tenant(tenant: str, work: Callable[["PolicyService", "Caller"], Awaitable[T]]) -> T:
-    """Run ``work`` as the host's caller in ``tenant``, which must exist."""
-    from app.cli.host import caller_for, on_host
+def _current(target: CommandTarget) -> "PolicyAnswer":
+    """Return the policy that holds now."""
+    from app.api.access.policies import PolicyAnswer
+    from app.cli.host import caller_for
 
-    return on_host(lambda host: work(host.policies, caller_for(tenant)))
+    async def here(host: "Services") -> "PolicyAnswer":
+        return PolicyAnswer.model_validate(await host.policies.current(caller_for(target.here)))
+
+    return target.do(here, lambda service: _get(service, target.tenant))
 
 
-def _read(file: Path) -> "Policy":
+def _get(service: "ServiceCalls", tenant: str | None) -> "PolicyAnswer":
+    from app.api.access.policies import PolicyAnswer
+
+    return PolicyAnswer.model_validate(service.ask("GET", _PATH, tenant=tenant))
+
+
+def _read(file: Path) -> "tuple[Any, Policy]":
+    """Return the policy in a file, as it stands there and as this release reads it."""
     from app.services.access.policy_documents import policy_of
     from app.services.data_files import read_document
 
     body = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
-    return policy_of(read_document(body, "json" if file.suffix == ".json" else "yaml"))
+    document = read_document(body, "json" if file.suffix == ".json" else "yaml")
+    return document, policy_of(document)
 
 
 def _at(document: Any, path: str) -> Any:
@@ -148,7 +177,7 @@ def _spelled(value: Any) -> str:
     return dumps(value).decode()
 
 
-def _tell(widened: "list[Widening] | tuple[Widening, ...] | Any") -> None:
+def _tell(widened: "Sequence[Widening | WideningAnswer]") -> None:
     if not widened:
         print("It widens no right.")
     for entry in widened:

@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 import httpx2
 
 from app.cli.access.token_file import StoredToken, store_token, stored_tokens
+from app.cli.addresses import is_open_on_the_way
 from app.cli.terminal import UNREACHABLE, CommandError, fail, note
 
 _WAIT_S: Final = 300.0
@@ -59,9 +60,9 @@ class SignInPlan:
 
 def origin_of(url: str) -> str:
     """Return the address of a service without a path; end the command for one whose answers others could read."""
-    parts = urlsplit(url)
-    if parts.scheme != "https" and parts.hostname not in {"127.0.0.1", "localhost", "::1"}:
+    if is_open_on_the_way(url):
         fail("Signing in needs https:// but for this machine.")
+    parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc, "", "", ""))
 
 

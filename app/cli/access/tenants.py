@@ -1,15 +1,19 @@
-"""``sluice tenants``: administer tenants on the host."""
+"""``sluice tenants``: administer tenants on the host or at a service."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli.terminal import confirm, note, show_json, show_table
+from app.cli.target import CommandTarget, placed
+from app.cli.terminal import note, show_json, show_table
 
 if TYPE_CHECKING:
+    from app.api.access.tenants import TenantAnswer
     from app.assembly import Services
+    from app.core.access import Caller
     from app.store.access.tenants import Tenant
 
+_PATH = "/api/v1/tenants"
 Yes = Annotated[bool, typer.Option("--yes", help="Skip the confirmation.")]
 
 commands = typer.Typer(
@@ -22,38 +26,37 @@ commands = typer.Typer(
 @commands.command(
     epilog="Example:\n\n\b\n  sluice tenants create acme && sluice keys create --tenant acme --role invoker"
 )
+@placed("none")
 def create(
+    target: CommandTarget,
     name: Annotated[str, typer.Argument(help="Name of 1 to 63 lower-case letters, digits and hyphens.")],
 ) -> None:
     """Create a tenant. It has no keys yet."""
-    from app.cli.host import caller_for, on_host
-    from app.core.access import SYSTEM_TENANT
 
-    created = on_host(lambda host: host.tenants.create(caller_for(SYSTEM_TENANT), name), begins=True)
+    async def here(host: "Services") -> "TenantAnswer":
+        return _answer(await host.tenants.create(_host(), name))
+
+    created = target.do(
+        here, lambda service: _answer(service.ask("POST", _PATH, {"name": name})), begins=True
+    )
     print(f"Tenant {created.name} is created.")
     note(f"Create a key for it: sluice keys create --tenant {created.name} --role invoker")
 
 
 @commands.command("list", epilog="Example:\n\n\b\n  sluice tenants list")
-def list_(*, json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+@placed("none")
+def list_(
+    target: CommandTarget, *, json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
+) -> None:
     """List all tenants."""
-    from app.cli.host import caller_for, on_host
-    from app.core.access import SYSTEM_TENANT
 
-    tenants = on_host(lambda host: host.tenants.list(caller_for(SYSTEM_TENANT)))
+    async def here(host: "Services") -> "list[TenantAnswer]":
+        return [_answer(tenant) for tenant in await host.tenants.list(_host())]
+
+    tenants = target.do(here, lambda service: [_answer(tenant) for tenant in service.pages(_PATH)])
     if json:
-        show_json(
-            [
-                {
-                    "name": tenant.name,
-                    "created": tenant.created,
-                    "disabled": tenant.disabled,
-                    "erased": tenant.erased,
-                    "emptied": tenant.emptied,
-                }
-                for tenant in tenants
-            ]
-        )
+        names = ("name", "created", "disabled", "erased", "emptied")
+        show_json([{name: getattr(tenant, name) for name in names} for tenant in tenants])
     else:
         show_table(
             ("NAME", "CREATED", "STATE"),
@@ -62,35 +65,66 @@ def list_(*, json: Annotated[bool, typer.Option("--json", help="Print JSON.")] =
 
 
 @commands.command(epilog="Example:\n\n\b\n  sluice tenants disable acme && sluice tenants erase acme")
-def disable(name: Annotated[str, typer.Argument(help="Name of the tenant.")]) -> None:
+@placed("none")
+def disable(target: CommandTarget, name: Annotated[str, typer.Argument(help="Name of the tenant.")]) -> None:
     """Refuse all keys of a tenant; its data stays."""
-    from app.cli.host import caller_for, on_host
-    from app.core.access import SYSTEM_TENANT
+    from app.cli.calls import segment
 
-    on_host(lambda host: host.tenants.disable(caller_for(SYSTEM_TENANT), name))
+    async def here(host: "Services") -> None:
+        await host.tenants.disable(_host(), name)
+
+    body = {"disabled": True}
+    target.do(here, lambda service: _done(service.ask("PATCH", f"{_PATH}/{segment(name)}", body)))
     print(f"Tenant {name} is disabled.")
 
 
 @commands.command(epilog="Example:\n\n\b\n  sluice tenants erase acme")
-def erase(name: Annotated[str, typer.Argument(help="Name of the tenant.")], *, yes: Yes = False) -> None:
+@placed("none")
+def erase(
+    target: CommandTarget,
+    name: Annotated[str, typer.Argument(help="Name of the tenant.")],
+    *,
+    yes: Yes = False,
+) -> None:
     """Delete all that a disabled tenant has, permanently; its name and its record stay.
 
-    docs/data-handling.md explains what erasure means on disks and in backups.
+    docs/data-handling.md explains what erasure means on disks and in backups. A service does it in the background.
     """
-    from app.cli.host import caller_for, on_host
-    from app.core.access import SYSTEM_TENANT
+    from app.cli.calls import segment
 
-    async def work(host: "Services") -> dict[str, int]:
-        await host.tenant_erasure.erase(caller_for(SYSTEM_TENANT), name)
+    async def here(host: "Services") -> dict[str, int] | None:
+        await host.tenant_erasure.erase(_host(), name)
         return await host.tenant_erasure.empty(lambda table, rows: note(f"{table}: {rows} rows deleted"))
 
-    confirm(f"Erase tenant {name} with all its keys, scopes, servers and documents?", yes=yes)
-    deleted = on_host(work)
+    target.confirm(f"Erase tenant {name} with all its keys, scopes, servers and documents?", yes=yes)
+    deleted = target.do(here, lambda service: _done(service.ask("DELETE", f"{_PATH}/{segment(name)}")))
+    if deleted is None:
+        print(f"The erasure of tenant {name} is ordered.")
+        note("The service begins within a minute; `sluice tenants list` says when it is done.")
+        return
     print(f"Tenant {name} is erased: {sum(deleted.values())} rows deleted.")
     note("The service looks again for ten minutes, for what requests stored that were under way.")
 
 
-def _state(tenant: "Tenant") -> str:
+def _host() -> "Caller":
+    from app.cli.host import caller_for
+    from app.core.access import SYSTEM_TENANT
+
+    return caller_for(SYSTEM_TENANT)
+
+
+def _answer(tenant: "Tenant | dict[str, object]") -> "TenantAnswer":
+    from app.api.access.tenants import TenantAnswer
+
+    return TenantAnswer.model_validate(tenant)
+
+
+def _done(answered: "dict[str, object]") -> None:
+    """Take the answer to a change: it must be that of a tenant."""
+    _answer(answered)
+
+
+def _state(tenant: "TenantAnswer") -> str:
     if tenant.emptied or tenant.erased:
         return "erased" if tenant.emptied else "being erased"
     return "disabled" if tenant.disabled else "open"

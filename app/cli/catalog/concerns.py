@@ -1,35 +1,46 @@
-"""``sluice concerns``: read concerns and their mappings on the host."""
+"""``sluice concerns``: read concerns and their mappings, on the host or at a service."""
 
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from app.cli.target import CommandTarget, placed
 from app.cli.terminal import note, show_json, show_table
 
 if TYPE_CHECKING:
     from app.assembly import Services
-    from app.core.access import Caller
+    from app.cli.calls import ServiceCalls
     from app.core.catalog.concerns import ConcernDefinition
-    from app.services.catalog.concerns import ConcernService
-
-T = TypeVar("T")
 
 commands = typer.Typer(
     help="List and show concerns: properties by which hosts filter tools, prompts and resources.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-Tenant = Annotated[str, typer.Option(help="Name of the tenant.")]
+_PATH = "/api/v1/concerns"
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+class ListedConcern(NamedTuple):
+    """A concern, and who manages it."""
+
+    definition: "ConcernDefinition"
+    origin: str
 
 
 @commands.command(
     "list", epilog="Examples:\n\n\b\n  sluice concerns list\n  sluice concerns list --tenant acme --json"
 )
-def list_(tenant: Tenant = "default", *, json: Json = False) -> None:
+@placed()
+def list_(target: CommandTarget, *, json: Json = False) -> None:
     """List the concerns of a tenant by name."""
-    concerns = _in_tenant(tenant, lambda concerns, caller: concerns.list(caller))
+    from app.cli.host import tenant_caller
+
+    async def here(host: "Services") -> list[ListedConcern]:
+        caller = await tenant_caller(host, target.here)
+        return [ListedConcern(each.definition, each.origin) for each in await host.concerns.list(caller)]
+
+    concerns = target.do(here, lambda service: [_listed(each) for each in service.pages(_PATH)])
     if json:
         show_json([concern.definition.model_dump(mode="json") for concern in concerns])
         return
@@ -46,25 +57,35 @@ def list_(tenant: Tenant = "default", *, json: Json = False) -> None:
 
 
 @commands.command(epilog="Example:\n\n\b\n  sluice concerns show security")
+@placed()
 def show(
+    target: CommandTarget,
     name: Annotated[str, typer.Argument(help="Name of the concern.")],
-    tenant: Tenant = "default",
     *,
     json: Json = False,
 ) -> None:
     """Show a concern and the primitives mapped to it."""
+    from app.cli.calls import segment
+    from app.cli.host import tenant_caller
+    from app.core.catalog.concerns import ConcernMapping
 
-    async def read(concerns: "ConcernService", caller: "Caller") -> tuple[Any, list[Any]]:
-        concern = await concerns.get(caller, name)
-        mappings = await concerns.mappings(caller)
-        mapped = [stored.mapping for stored in mappings if name in stored.mapping.concerns]
-        return concern, mapped
+    async def here(host: "Services") -> tuple[ListedConcern, list[ConcernMapping]]:
+        caller = await tenant_caller(host, target.here)
+        concern = await host.concerns.get(caller, name)
+        mappings = await host.concerns.mappings(caller)
+        return ListedConcern(concern.definition, concern.origin), [each.mapping for each in mappings]
 
-    concern, mapped = _in_tenant(tenant, read)
+    def there(service: "ServiceCalls") -> tuple[ListedConcern, list[ConcernMapping]]:
+        concern = _listed(service.ask("GET", f"{_PATH}/{segment(name)}"))
+        mappings = service.pages("/api/v1/concern-mappings")
+        return concern, [ConcernMapping.model_validate(each["mapping"]) for each in mappings]
+
+    concern, mappings = target.do(here, there)
+    mapped = [mapping for mapping in mappings if name in mapping.concerns]
     definition = concern.definition
     if json:
-        mappings = [mapping.model_dump(mode="json") for mapping in mapped]
-        show_json({"concern": definition.model_dump(mode="json"), "mappings": mappings})
+        shown = [mapping.model_dump(mode="json") for mapping in mapped]
+        show_json({"concern": definition.model_dump(mode="json"), "mappings": shown})
         return
     for label, value in (
         ("Name", name),
@@ -83,16 +104,10 @@ def show(
     show_table(("KIND", "NAME", "ANSWERS TO"), rows)
 
 
-def _in_tenant(tenant: str, work: Callable[["ConcernService", "Caller"], Awaitable[T]]) -> T:
-    """Run ``work`` as the host's caller in ``tenant``, which must exist."""
-    from app.cli.host import caller_for, on_host
-    from app.core.access import SYSTEM_TENANT
+def _listed(answered: dict[str, Any]) -> ListedConcern:
+    from app.core.catalog.concerns import ConcernDefinition
 
-    async def worked(host: "Services") -> T:
-        await host.tenants.get(caller_for(SYSTEM_TENANT), tenant)
-        return await work(host.concerns, caller_for(tenant))
-
-    return on_host(worked)
+    return ListedConcern(ConcernDefinition.model_validate(answered["concern"]), answered["origin"])
 
 
 def _values(definition: "ConcernDefinition") -> str:

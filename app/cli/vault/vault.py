@@ -1,4 +1,4 @@
-"""``sluice vault``: manage scopes, erasure and keys of the vault on the host."""
+"""``sluice vault``: manage scopes, erasure and keys of the vault, on the host or at a service."""
 
 from datetime import datetime
 from pathlib import Path
@@ -6,36 +6,52 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli.terminal import confirm, fail, note, show_json, show_lines, show_table
+from app.cli.target import CommandTarget, placed
+from app.cli.terminal import USAGE, fail, note, show_json, show_lines, show_table
 from app.cli.times import moment_ahead
+from app.cli.vault import rings
 
 if TYPE_CHECKING:
-    from app.services.vault.erasure import ErasureReceipt
-    from app.store.vault.vault import StoredScope
+    from app.api.fields import Page
+    from app.api.vault.vault import ReceiptAnswer, ScopeAnswer
+    from app.assembly import Services
+    from app.cli.calls import ServiceCalls
+    from app.core.content.handles import Handle
 
 commands = typer.Typer(
     help="Manage the vault: scopes, expiry, erasure, keys. These commands never show originals.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-Tenant = Annotated[str, typer.Option(help="Name of the tenant.")]
+_SCOPES = "/api/v1/vault/scopes"
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Skip the confirmation.")]
 Scope = Annotated[str, typer.Argument(help="Name of a scope.")]
 
 
 @commands.command(epilog="Examples:\n\n\b\n  sluice vault scopes\n  sluice vault scopes --tenant acme --json")
+@placed()
 def scopes(
-    tenant: Tenant = "default",
+    target: CommandTarget,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Number of scopes to show.")] = 100,
     cursor: Annotated[str | None, typer.Option(help="Cursor that the previous page printed.")] = None,
     *,
     json: Json = False,
 ) -> None:
     """List live scopes with the number of handles of each type."""
-    from app.cli.host import caller_for, on_host
+    from app.api.fields import Page
+    from app.api.vault.vault import ScopeAnswer
+    from app.cli.host import caller_for
 
-    page = on_host(lambda host: host.vault.list_scopes(caller_for(tenant), limit=limit, cursor=cursor))
+    async def here(host: "Services") -> "Page[ScopeAnswer]":
+        listed = await host.vault.list_scopes(caller_for(target.here), limit=limit, cursor=cursor)
+        return Page(items=[ScopeAnswer.model_validate(scope) for scope in listed.items], next=listed.next)
+
+    def there(service: "ServiceCalls") -> "Page[ScopeAnswer]":
+        answered = service.ask("GET", _SCOPES, limit=limit, cursor=cursor)
+        return Page[ScopeAnswer].model_validate(answered)
+
+    page = target.do(here, there)
     if json:
         show_lines(_described(scope) for scope in page.items)
     else:
@@ -51,26 +67,45 @@ def scopes(
 
 
 @commands.command(epilog="Example:\n\n\b\n  sluice vault show talk-1")
-def show(scope: Scope, tenant: Tenant = "default") -> None:
+@placed()
+def show(target: CommandTarget, scope: Scope) -> None:
     """Show a scope: when it was created, when it expires, and its number of handles."""
-    from app.cli.host import caller_for, on_host
+    from app.api.vault.vault import ScopeAnswer
+    from app.cli.host import caller_for
 
-    show_json(_described(on_host(lambda host: host.vault.get_scope(caller_for(tenant), scope))))
+    async def here(host: "Services") -> "ScopeAnswer":
+        return ScopeAnswer.model_validate(await host.vault.get_scope(caller_for(target.here), scope))
+
+    show_json(
+        _described(
+            target.do(here, lambda service: ScopeAnswer.model_validate(service.ask("GET", _path(scope))))
+        )
+    )
 
 
 @commands.command(
     epilog="Examples:\n\n\b\n  sluice vault expire talk-1 7d\n  sluice vault expire talk-1 never"
 )
+@placed()
 def expire(
+    target: CommandTarget,
     scope: Scope,
     when: Annotated[str, typer.Argument(metavar="TIME", help="New expiry: 7d, 2027-01-31, or never.")],
-    tenant: Tenant = "default",
 ) -> None:
     """Set when a scope expires. Its originals cannot be read after that."""
-    from app.cli.host import caller_for, on_host
+    from app.api.vault.vault import ScopeAnswer
+    from app.cli.host import caller_for
 
     ends: datetime | None = None if when == "never" else moment_ahead(when)
-    changed = on_host(lambda host: host.vault.set_expiry(caller_for(tenant), scope, ends))
+    body = {"expires": None if ends is None else ends.isoformat()}
+
+    async def here(host: "Services") -> "ScopeAnswer":
+        changed = await host.vault.set_expiry(caller_for(target.here), scope, ends)
+        return ScopeAnswer.model_validate(changed)
+
+    changed = target.do(
+        here, lambda service: ScopeAnswer.model_validate(service.ask("PATCH", _path(scope), body))
+    )
     print(
         f"Scope {changed.id} ends {'never' if changed.expires is None else f'at {changed.expires:%Y-%m-%dT%H:%M:%SZ}'}."
     )
@@ -86,7 +121,9 @@ def expire(
 
 --value accepts only - (standard input): a value on the command line would stay in the shell's history."""
 )
+@placed()
 def erase(
+    target: CommandTarget,
     scope: Annotated[str | None, typer.Option(help="Scope to erase, or the scope of the handle.")] = None,
     handle: Annotated[
         str | None, typer.Option(help="Erase only this handle of the scope, like PERSON_1.")
@@ -94,7 +131,6 @@ def erase(
     value: Annotated[
         str | None, typer.Option(metavar="-", help="Erase a value, which - reads from standard input.")
     ] = None,
-    tenant: Tenant = "default",
     *,
     yes: Yes = False,
 ) -> None:
@@ -102,165 +138,88 @@ def erase(
 
     docs/data-handling.md explains what erasure means on disks and in backups.
     """
-    import sys
-
-    from app.cli.host import caller_for, on_host
-    from app.cli.terminal import USAGE
     from app.core.content.handles import Handle
 
-    caller = caller_for(tenant)
     if value is not None:
         if value != "-" or scope or handle:
             fail(
                 "--value - cannot be combined with --scope or --handle; it reads the value from standard input.",
                 USAGE,
             )
-        text = sys.stdin.read().removesuffix("\n")
-        if not text:
-            fail("Standard input is empty.", USAGE)
+        text = _standard_input()
         if not yes:
             fail("This cannot be undone: confirm it with --yes.", USAGE)
-        show_json(_receipt(on_host(lambda host: host.vault.erase_value(caller, text))))
+        _erase_value(target, text)
         return
     if scope is None:
         fail("Choose what to erase: --scope NAME, --scope NAME --handle PERSON_1, or --value -.", USAGE)
-    if handle is None:
-        confirm(f"Erase scope {scope} of tenant {tenant}?", yes=yes)
-        show_json(_receipt(on_host(lambda host: host.vault.erase_scope(caller, scope))))
-        return
-    parsed = Handle.parse(handle)
-    if parsed is None:
+    parsed = None if handle is None else Handle.parse(handle)
+    if handle is not None and parsed is None:
         fail("This is not a handle. A handle looks like PERSON_1.", USAGE)
-    confirm(f"Erase {parsed.name} in scope {scope} of tenant {tenant}?", yes=yes)
-    show_json(_receipt(on_host(lambda host: host.vault.erase_handle(caller, scope, parsed))))
+    what = f"scope {scope}" if parsed is None else f"{parsed.name} in scope {scope}"
+    target.confirm(f"Erase {what}{target.of_tenant}?", yes=yes)
+    _erase_place(target, scope, parsed)
 
 
-@commands.command(
-    "new-ring", epilog="Example:\n\n\b\n  SLUICE_KEYS__FILE=/etc/sluice/keyring.json sluice vault new-ring"
-)
-def new_ring() -> None:
-    """Create the key ring file with one random key if it does not exist. In production the service never creates it."""
-    from app.cli.host import ring_file
-    from app.custody_wiring import make_ring
-    from app.settings import load
+def _erase_value(target: CommandTarget, text: str) -> None:
+    from app.api.vault.vault import ReceiptAnswer
+    from app.cli.host import caller_for
 
-    path = ring_file()
-    if path.exists():
-        fail(f"{path} already exists; `sluice vault rotate-keys` adds a key to it.")
-    make_ring(load())
-    print(f"{path} has version 1.")
-    note("Back it up separately from the database: without it nothing can be restored.")
+    async def here(host: "Services") -> "ReceiptAnswer":
+        return ReceiptAnswer.model_validate(await host.vault.erase_value(caller_for(target.here), text))
+
+    path, body = "/api/v1/vault/erasures", {"value": text}
+    receipt = target.do(here, lambda service: ReceiptAnswer.model_validate(service.ask("POST", path, body)))
+    show_json(_receipt(receipt))
 
 
-@commands.command(
-    "rotate-keys",
-    epilog="""Example, with one host:
+def _erase_place(target: CommandTarget, scope: str, handle: "Handle | None") -> None:
+    from app.api.vault.vault import ReceiptAnswer
+    from app.cli.host import caller_for
 
-\b
-  sluice vault rotate-keys      wait ten seconds, then:
-  sluice vault rewrap
+    async def here(host: "Services") -> "ReceiptAnswer":
+        caller = caller_for(target.here)
+        if handle is None:
+            return ReceiptAnswer.model_validate(await host.vault.erase_scope(caller, scope))
+        return ReceiptAnswer.model_validate(await host.vault.erase_handle(caller, scope, handle))
 
-With several hosts: `rotate-keys --prepare`, copy the file to all, wait ten seconds, then
-`rotate-keys --activate 2`, copy and wait again, then `rewrap`; see docs/operations.md.""",
-)
-def rotate_keys(
-    activate: Annotated[
-        int | None, typer.Option(help="Make this version of the ring the active one.")
-    ] = None,
-    *,
-    prepare: Annotated[
-        bool, typer.Option("--prepare", help="Add a new version without activating it.")
-    ] = False,
-) -> None:
-    """Add a key to the ring file and activate it. Older versions still unwrap what they wrapped."""
-    from app.cli.host import ring_file
-    from app.custody_wiring import load_ring, save_ring
-    from app.settings import load
+    def there(service: "ServiceCalls") -> "ReceiptAnswer":
+        entry = "" if handle is None else f"/entries/{handle.name}"
+        return ReceiptAnswer.model_validate(service.ask("DELETE", f"{_path(scope)}{entry}"))
 
-    path, settings = ring_file(), load()
-    ring = load_ring(settings)
-    if activate is not None:
-        if activate not in ring.versions:
-            fail(f"The ring has no version {activate}; it has {', '.join(map(str, sorted(ring.versions)))}.")
-        ring = ring.activated(activate)
-    else:
-        ring = ring.with_new_version()
-        if not prepare:
-            ring = ring.activated(max(ring.versions))
-    save_ring(settings, ring)
-    print(f"{path} has versions {', '.join(map(str, sorted(ring.versions)))}; version {ring.active} wraps.")
-    note(
-        "The service reads it within ten seconds; then run `sluice vault rewrap`. "
-        "Back the file up: without it nothing can be restored."
-    )
+    show_json(_receipt(target.do(here, there)))
 
 
-@commands.command(
-    "seal-ring",
-    epilog="""Example:
-
-\b
-  export SLUICE_KEYS__CUSTODIAN=aws-kms:arn:aws:kms:eu-central-1:111122223333:key/0f1e2d3c
-  sluice vault seal-ring""",
-)
-def seal_ring() -> None:
-    """Let the custodian of the settings seal the ring file, which lies open or is sealed by another one."""
-    from app.cli.host import ring_file
-    from app.custody_wiring import custodian, save_ring
-    from app.engines.cipher import KeyRing
-    from app.engines.custody.sealed_ring import open_ring, sealed_by
-    from app.settings import load
-
-    path, settings = ring_file(), load()
-    if settings.keys.custodian is None:
-        fail("SLUICE_KEYS__CUSTODIAN must name who seals the ring.")
-    former = sealed_by(path)
-    opener = custodian(settings, former) if former is not None else None
-    save_ring(settings, KeyRing.load(path) if opener is None else open_ring(path, opener))
-    print(f"{path} is sealed by {settings.keys.custodian}.")
-    note("Copies of the file from before still open: destroy them, except a backup in a safe.")
-
-
-@commands.command(epilog="Example:\n\n\b\n  sluice vault rewrap")
-def rewrap() -> None:
-    """Re-wrap every data key under the active version of the ring, in batches, while the service runs."""
-    from app.cli.host import caller_for, on_host
-    from app.core.access import SYSTEM_TENANT
-
-    receipt = on_host(lambda host: host.vault.rewrap(caller_for(SYSTEM_TENANT)))
-    print(
-        f"Re-wrapped {receipt.rewrapped} keys under version {receipt.active}; "
-        f"{receipt.left} remain under other versions."
-    )
-    if receipt.left == 0:
-        note("Older versions are needed only for database backups made before now.")
+for _name, _command, _epilog in rings.COMMANDS:
+    commands.command(_name, epilog=_epilog)(_command)
 
 
 @commands.command(epilog="Example:\n\n\b\n  sluice vault find < value.txt")
-def find(tenant: Tenant = "default") -> None:
+@placed()
+def find(target: CommandTarget) -> None:
     """List where a tenant's live scopes have the value on standard input: what an erasure of it would delete."""
-    import sys
-
-    from app.assembly import Services
-    from app.cli.host import caller_for, on_host
-    from app.cli.terminal import USAGE
+    from app.cli.host import caller_for
     from app.core.content.handles import Handle
 
-    text = sys.stdin.read().removesuffix("\n")
-    if not text:
-        fail("Standard input is empty.", USAGE)
+    text = _standard_input()
 
-    async def work(host: Services) -> list[tuple[str, str]]:
+    async def here(host: "Services") -> list[tuple[str, str]]:
         rows: list[tuple[str, str]] = []
         cursor: str | None = None
         while True:
-            page = await host.vault.erasures.find_value(caller_for(tenant), text, limit=1000, cursor=cursor)
+            page = await host.vault.erasures.find_value(
+                caller_for(target.here), text, limit=1000, cursor=cursor
+            )
             rows += [(place.scope, Handle(place.label, place.ordinal).name) for place in page.items]
             cursor = page.next
             if cursor is None:
                 return rows
 
-    show_table(("SCOPE", "HANDLE"), on_host(work))
+    def there(service: "ServiceCalls") -> list[tuple[str, str]]:
+        places = service.pages("/api/v1/vault/occurrences", method="POST", body={"value": text})
+        return [(place["scope"], place["handle"]) for place in places]
+
+    show_table(("SCOPE", "HANDLE"), target.do(here, there))
 
 
 @commands.command(epilog="Example, after an upgrade:\n\n\b\n  sluice vault index")
@@ -347,7 +306,22 @@ def _counted(counts: dict[str, int]) -> str:
     return " ".join(f"{label}={count}" for label, count in sorted(counts.items())) or "-"
 
 
-def _described(scope: "StoredScope") -> dict[str, object]:
+def _standard_input() -> str:
+    import sys
+
+    text = sys.stdin.read().removesuffix("\n")
+    if not text:
+        fail("Standard input is empty.", USAGE)
+    return text
+
+
+def _path(scope: str) -> str:
+    from app.cli.calls import segment
+
+    return f"{_SCOPES}/{segment(scope)}"
+
+
+def _described(scope: "ScopeAnswer") -> dict[str, object]:
     return {
         "scope": scope.id,
         "created": scope.created,
@@ -357,7 +331,7 @@ def _described(scope: "StoredScope") -> dict[str, object]:
     }
 
 
-def _receipt(receipt: "ErasureReceipt") -> dict[str, object]:
+def _receipt(receipt: "ReceiptAnswer") -> dict[str, object]:
     return {
         "id": receipt.id,
         "kind": receipt.kind,

@@ -1,6 +1,6 @@
 """What a tenant's policy says of identities: whom tokens make callers, and what is done for which end users."""
 
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 

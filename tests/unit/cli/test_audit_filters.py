@@ -62,7 +62,7 @@ def test_the_command_line_passes_every_filter_on(monkeypatch, command):
         asked.append(filters)
         raise SystemExit(0)
 
-    def on_host(work):
+    def on_host(work, **_):
         import asyncio
 
         audit = SimpleNamespace(query=answer, export=answer)

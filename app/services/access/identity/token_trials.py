@@ -38,7 +38,7 @@ class TokenTrial:
     def results(self) -> list[tuple[MappingRule, str]]:
         """Return each rule with what it says of the token."""
         return [
-            (rule, _fault(names, groups) or ("maps" if rule is self.rule else "matches"))
+            (rule, fault_of(names, groups) or ("maps" if rule is self.rule else "matches"))
             for rule, names, groups in self._each()
         ]
 
@@ -84,7 +84,7 @@ class TokenTrial:
         return zip(self.rules, self.missing, self.absent, strict=True)
 
 
-def _fault(claims: Sequence[str], groups: Sequence[str]) -> str:
+def fault_of(claims: Sequence[str], groups: Sequence[str]) -> str:
     """Return what a rule misses, in words: names of claims, and names of groups as the rule has them."""
     parts = [f"misses {', '.join(claims)}"] if claims else []
     parts += [f"not in {', '.join(groups)} of the mirror"] if groups else []
