@@ -53,7 +53,7 @@ async def leave(
     """Lead the browser to an issuer; ``quiet``: it is to ask nobody."""
     wanted = own_page(following)
     try:
-        departure = await _people(request).begin(issuer, wanted, quiet=quiet is not None)
+        departure = await (await _people(request)).begin(issuer, wanted, quiet=quiet is not None)
     except OverloadedError as error:
         facts_of(request.scope).fail(error)
         return sign_in_page(request, wanted, refused=error)
@@ -77,7 +77,7 @@ async def come_back(request: Request) -> Response:
     facts = facts_of(request.scope)
     cookie = cookie_of(request.scope["headers"], _COOKIE)
     try:
-        arrival = await _people(request).finish(cookie, _answer_of(request), facts.info(inf))
+        arrival = await (await _people(request)).finish(cookie, _answer_of(request), facts.info(inf))
     except _REFUSALS as error:
         facts.fail(error)
         answer = sign_in_page(request, HOME, refused=error)
@@ -94,7 +94,7 @@ async def come_back(request: Request) -> Response:
 @takes(FORM)
 async def log_out(request: Request) -> Response:
     """Take the logout token of an issuer (OpenID Connect Back-Channel Logout 1.0, section 2.8)."""
-    people, facts = _people(request), facts_of(request.scope)
+    people, facts = await _people(request), facts_of(request.scope)
     try:
         form = await read_form(request)
         await LogoutService(people.callers, people.authenticator).end(
@@ -112,8 +112,10 @@ async def log_out(request: Request) -> Response:
     return Response(status_code=HTTPStatus.OK.value)
 
 
-def _people(request: Request) -> IdentitySignIns:
+async def _people(request: Request) -> IdentitySignIns:
     people = console_services(request).sessions.people
+    if people is not None:
+        await people.ready()
     if people is None or not people.offered():
         raise NotFoundError("There is no such page. The navigation leads to those that there are.")
     return people

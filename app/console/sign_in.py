@@ -1,5 +1,6 @@
 """Sign in with an API key, and sign out."""
 
+from contextlib import suppress
 from http import HTTPStatus
 from math import inf
 from typing import Annotated, Final
@@ -48,6 +49,10 @@ async def show_sign_in(
     request: Request, following: Annotated[str | None, Query(alias="next", max_length=2000)] = None
 ) -> Response:
     """Show the form for a key, and the issuers with which people sign in."""
+    people = console_services(request).sessions.people
+    with suppress(ServiceError):  # while the database is away, those that were read last
+        if people is not None:
+            await people.ready()
     return sign_in_page(request, own_page(following))
 
 
