@@ -20,7 +20,8 @@ def trusted_issuers(authenticator: Authenticator) -> Issuers:
 
     def listed() -> Mapping[str, TrustedIssuer]:
         tokens = authenticator.tokens
-        return {name: keys.issuer for name, keys in tokens.issuers.items()} if tokens is not None else {}
+        trusted = tokens.trusted if tokens is not None else ()
+        return {keys.issuer.issuer: keys.issuer for keys in trusted}
 
     return listed
 
@@ -45,6 +46,6 @@ def check_identity(before: IdentityPolicy, after: IdentityPolicy, caller: Caller
             pointer = f"/identity/rules/{number}/directory"
             raise InvalidArgumentsError(
                 f"The policy is wrong at {pointer}: nothing says how people of this issuer are found in the mirror. "
-                "Give the issuer provisioning (SLUICE_AUTH__ISSUERS), or let the rule go by claims alone.",
+                "Give the issuer provisioning, or let the rule go by claims alone.",
                 details={"pointer": pointer},
             )
