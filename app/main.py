@@ -24,9 +24,9 @@ from app.console.services import ConsoleServices
 from app.console.surface import CONSOLE, console_routers
 from app.core.access import Caller, Role
 from app.edge.budget import ByteLimits
-from app.edge.guard import Drain, EdgeGuard, GuardedApp
+from app.edge.guard import EdgeGuard, GuardedApp
 from app.edge.health import Readiness, in_turn
-from app.edge.lifespan_state import SERVED, Served
+from app.edge.lifespan_state import SERVED, Drain, Served
 from app.edge.limits import DeclaredLimits, EdgeLimits
 from app.edge.logs import configure_logging
 from app.edge.observability import Metrics

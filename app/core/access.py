@@ -78,6 +78,10 @@ class Caller:
         """Return whether a policy's list of keys names this caller; None names everybody."""
         return keys is None or self.key_id in keys or not self.grants.isdisjoint(keys)
 
+    def covers(self, earlier: "Caller") -> bool:
+        """Return whether this caller, by the same credential, may do all that ``earlier`` might."""
+        return self.tenant == earlier.tenant and self.roles >= earlier.roles and self.grants >= earlier.grants
+
     def require(self, *roles: Role) -> None:
         """Raise ForbiddenError unless the caller has at least one of ``roles``."""
         if self.roles.isdisjoint(roles):

@@ -1,5 +1,6 @@
 """The outermost layer of the service: every request, REST or MCP, passes here first and leaves here last."""
 
+import asyncio
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,7 +20,7 @@ from app.core.strictjson import dumps
 from app.edge.bodies import Bodies, linger, replayed
 from app.edge.budget import SMALL_BODY, Holding
 from app.edge.facts import GROUP_PATH, INVOKE_PREFIX, RequestFacts, facts_of, is_under_mcp
-from app.edge.lifespan_state import SERVED, CallerGate, Served
+from app.edge.lifespan_state import SERVED, CallerGate, Drain, Served
 from app.edge.limits import (
     MCP_NEEDS,
     PROBES,
@@ -36,6 +37,7 @@ from app.edge.memory import FreedMemory
 from app.edge.observability import UNMATCHED, FinishedRequest, Metrics, log_bug, log_request
 from app.edge.problems import error_headers, internal_error, problem, status_of
 from app.edge.protected_resources import ProtectedResources
+from app.edge.standing import RECHECK_S, WatchedRequest, watch
 from app.edge.surfaces import ForeignRefusal, ForeignSurface, RawHeaders
 from app.edge.tracing import Tracer
 
@@ -56,25 +58,6 @@ _UNBUFFERED: Final = (b"x-accel-buffering", b"no")
 """Tells nginx to pass each event on as it comes, which it would keep where it compresses answers."""
 
 
-class Drain:
-    """Whether this process still takes new requests, and how many it is busy with."""
-
-    def __init__(self) -> None:
-        self.draining = False
-        self.running = 0
-        self._listeners: list[Callable[[], object]] = []
-
-    def subscribe(self, listener: Callable[[], object]) -> None:
-        """Call ``listener`` once, when the process goes out of service; it may be called from a signal handler."""
-        self._listeners.append(listener)
-
-    def begin(self) -> None:
-        """Refuse new requests from now on; those that run may end, and the listeners end what never would."""
-        self.draining = True
-        for tell in self._listeners:
-            tell()
-
-
 @dataclass(frozen=True, slots=True)
 class EdgeGuard:
     """Wraps the whole application: raw ASGI, because frameworks read bodies before asking.
@@ -82,7 +65,8 @@ class EdgeGuard:
     It begins the record of the request, see ``app.edge.facts``. ``routes`` are the limits that routes declare
     beside ``limits``, which hold for all. ``served`` holds where the state of a lifespan brings none of its own.
     ``rpc_codes`` are the JSON-RPC codes of refusals under /mcp, ``surfaces`` the paths that speak another API,
-    ``resources`` what clients that need a token are told.
+    ``resources`` what clients that need a token are told. The credential of what takes longer is looked at again
+    every ``recheck_s`` seconds.
     """
 
     app: ASGIApp
@@ -98,6 +82,7 @@ class EdgeGuard:
     logger: Any = field(default_factory=lambda: structlog.get_logger("sluice"))
     bodies: Bodies = field(init=False)
     freed: FreedMemory = field(default_factory=FreedMemory)
+    recheck_s: float = RECHECK_S
 
     def __post_init__(self) -> None:
         """Build what reads the bodies, within the limits."""
@@ -174,7 +159,7 @@ class EdgeGuard:
             if has_body(scope["method"]):
                 holding = self.bodies.holding(facts.caller)
                 receive = await self._body(facts, headers, receive, holding)
-            await self._routed(served, facts)(scope, receive, answer.send)
+            await self._while_valid(gate, served, scope, receive, answer)
             if not answer.started:  # it ended because nobody was left to answer
                 answer.status = CLIENT_GONE
         except Refused as refusal:
@@ -192,11 +177,28 @@ class EdgeGuard:
             if holding is not None:
                 holding.release()
 
-    def _routed(self, served: Served, facts: RequestFacts) -> ASGIApp:
-        """Return what serves the request: of its own for what is called most, the application for all the rest."""
-        if facts.is_mcp:
-            return served.mcp or self.app
-        return (served.invoke if facts.path.startswith(INVOKE_PREFIX) else None) or self.app
+    async def _while_valid(
+        self, gate: CallerGate | None, served: Served, scope: Scope, receive: Receive, answer: "_Answer"
+    ) -> None:
+        """Serve the request for as long as its credential counts; else raise UnauthenticatedError."""
+        facts = facts_of(scope)
+        # What is called most has a way of its own, all the rest the application.
+        own = served.invoke if facts.path.startswith(INVOKE_PREFIX) else served.mcp if facts.is_mcp else None
+        serve = own or self.app
+        if gate is None:
+            await serve(scope, receive, answer.send)
+            return
+        request = WatchedRequest(asyncio.current_task(), scope, gate, self._surface_at(facts.path))
+        timer = asyncio.get_running_loop().call_later(self.recheck_s, watch, request, self.recheck_s)
+        try:
+            await serve(scope, receive, answer.send)
+        except asyncio.CancelledError:
+            request.check_ended()
+            raise
+        finally:
+            timer.cancel()
+            if request.watcher is not None:
+                request.watcher.cancel()
 
     def _checked(self, scope: Scope, facts: RequestFacts) -> Headers:
         """Check all that can be checked without knowing the caller or the route."""

@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from app.core.strictjson import dumps
 from app.edge.facts import facts_of
-from app.edge.guard import Drain
+from app.edge.lifespan_state import Drain
 from app.edge.observability import Metrics
 
 Check = Callable[[], Awaitable[object]]

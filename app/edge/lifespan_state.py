@@ -1,6 +1,6 @@
-"""What the guard asks and hands requests to, once the process has started."""
+"""What the guard asks and hands requests to, once the process has started, and until it goes out of service."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -29,6 +29,25 @@ class CallerGate(Protocol):
     ) -> None:
         """Raise ForbiddenError, on record as ``action``: the caller has none of ``roles``."""
         ...
+
+
+class Drain:
+    """Whether this process still takes new requests, and how many it is busy with."""
+
+    def __init__(self) -> None:
+        self.draining = False
+        self.running = 0
+        self._listeners: list[Callable[[], object]] = []
+
+    def subscribe(self, listener: Callable[[], object]) -> None:
+        """Call ``listener`` once, when the process goes out of service; it may be called from a signal handler."""
+        self._listeners.append(listener)
+
+    def begin(self) -> None:
+        """Refuse new requests from now on; those that run may end, and the listeners end what never would."""
+        self.draining = True
+        for tell in self._listeners:
+            tell()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ from app.api.surface import OPENAPI_PATH, SURFACES, install_rest, rest_routers
 from app.core.access import SYSTEM_TENANT, Role
 from app.core.contracts.registry import Registry
 from app.core.errors import ConflictError
-from app.edge.guard import Drain, EdgeGuard
+from app.edge.guard import EdgeGuard
 from app.edge.health import Readiness
-from app.edge.lifespan_state import Served
+from app.edge.lifespan_state import Drain, Served
 from app.edge.limits import DeclaredLimits, EdgeLimits
 from app.edge.observability import Metrics
 from app.services.access.access import HOST

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from sqlalchemy import event
 
-from app.edge.guard import Drain
 from app.edge.health import Check, Readiness, in_turn
+from app.edge.lifespan_state import Drain
 from app.services.vault.keyring import KeyringService
 from app.store.database import Database
 from tests.factories import PATIENT, TEST_RING

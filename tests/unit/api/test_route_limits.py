@@ -3,8 +3,8 @@
 import pytest
 
 from app.api.surface import rest_routers
-from app.edge.guard import Drain
 from app.edge.health import Readiness
+from app.edge.lifespan_state import Drain
 from app.edge.limits import DeclaredLimits, Headers
 
 RESTORATION = "/api/v1/middleware/pii_restoration/stream"

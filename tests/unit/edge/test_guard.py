@@ -15,7 +15,8 @@ from httpx2 import ASGITransport, AsyncClient, Response
 from app.api.errors import install_error_handlers
 from app.core.strictjson import dumps
 from app.edge.facts import facts_of
-from app.edge.guard import Drain, EdgeGuard
+from app.edge.guard import EdgeGuard
+from app.edge.lifespan_state import Drain
 from app.edge.limits import DeclaredLimits, EdgeLimits, Refused, RouteLimits, check_path, takes
 
 STREAM = "/api/v1/middleware/pii_restoration/stream"

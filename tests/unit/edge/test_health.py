@@ -5,8 +5,9 @@ import asyncio
 from fastapi import FastAPI
 from httpx2 import ASGITransport, AsyncClient, Response
 
-from app.edge.guard import Drain, EdgeGuard
+from app.edge.guard import EdgeGuard
 from app.edge.health import Check, Readiness, health_router, in_turn
+from app.edge.lifespan_state import Drain
 from app.edge.observability import Metrics
 
 
