@@ -4,6 +4,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -79,6 +80,13 @@ async def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
     monkeypatch.setattr("app.main.McpParts", partial(McpParts, ping_s=0.1))
     quick = LivePages(LiveLimits(step_s=0.1, heartbeat_s=0.2))
     monkeypatch.setattr("app.main.ConsoleServices", partial(ConsoleServices, live=quick))
+    async with place_in(tmp_path) as made:
+        yield made
+
+
+@asynccontextmanager
+async def place_in(folder: Path) -> AsyncIterator[Place]:
+    """Run a service with a server of tools, a provider of models and an issuer."""
     script = ScriptedServer("alpha")
     script.add_tool("works", works)
     with token_issuer() as issuer, provider() as models, serving_http(script) as alpha:
@@ -100,7 +108,7 @@ async def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
         auth = AuthSettings(bootstrap_key=SecretStr(str(KEY)), issuers=(settings,))
         servers = {"alpha": {"url": alpha}}
         sections = {"auth": auth}
-        async with aggregated(tmp_path, servers, sections=sections, allowed_networks=("127.0.0.0/8",)) as (
+        async with aggregated(folder, servers, sections=sections, allowed_networks=("127.0.0.0/8",)) as (
             url,
             _,
         ):
