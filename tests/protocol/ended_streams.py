@@ -114,7 +114,7 @@ class Doors:
     async def chat(self, token: str) -> Opened:
         headers = {**_bearer(token), "content-type": "application/json"}
         answer = await opened(self.url, "POST", "/openai/v1/chat/completions", headers, CHAT)
-        await answer.until(b'" 3"')
+        await answer.until(b'" 3"', 120)  # the first one loads the detector
         return answer
 
     async def restoring(self, token: str) -> Opened:
