@@ -10,6 +10,7 @@ from app.console.live import LiveReader, LiveWatch
 from app.console.visits import Visit, failed
 from app.core.access import Role
 from app.core.errors import ServiceError
+from app.edge.facts import facts_of
 from app.services.access.console_sessions import form_token
 
 
@@ -23,6 +24,7 @@ class PageStream(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, and keep the seat exactly as long as that takes."""
         visit = self._visit
+        facts_of(scope).ends_itself = True
         try:
             with visit.services.live.seat(self._watch) as events:
                 answer = StreamingResponse(events, media_type="text/event-stream")

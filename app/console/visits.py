@@ -40,7 +40,8 @@ FORM: Final = RouteLimits(streamed=frozenset({"application/x-www-form-urlencoded
 """The limits of a route that takes a form; stands below the decorator that makes the route."""
 
 _MOST_FIELDS: Final = 1000
-_OWN_PAGE: Final = re.compile(r"/console/[A-Za-z0-9/?&=%._~:+-]*")
+_OWN_PAGE: Final = re.compile(r"(?![^?]*/(?:/|(?:\.|%2[Ee]){1,2}(?:[/?]|$)))/console/[A-Za-z0-9/?&=%._~:+-]*")
+"""No address that leads out of the console again, by dots or by an empty step."""
 
 
 @dataclass(frozen=True, slots=True)

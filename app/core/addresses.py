@@ -1,9 +1,13 @@
-"""What records say of a client's address: of which kind it is, and of which network, never the address itself."""
+"""What records say of a client's address, and which scheme an address has that somebody else names.
+
+Records say of which kind a client's address is, and of which network, never the address itself.
+"""
 
 from collections.abc import Collection
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final, Literal
+from urllib.parse import urlsplit
 
 AddressClass = Literal["loopback", "link-local", "private", "public"]
 
@@ -30,6 +34,16 @@ def network_of(address: str | None) -> str | None:
     """Return the network of an IP address as text: a /24 of version 4, a /48 of version 6."""
     peer = _parsed(address)
     return None if peer is None else str(ip_network((peer, _NETWORK_BITS[peer.version]), strict=False))
+
+
+def scheme_of(address: object) -> str | None:
+    """Return the scheme of what somebody else calls an address; None unless it is one, with a host and no fragment."""
+    try:
+        parts = urlsplit(address) if isinstance(address, str) else None
+        named = parts is not None and bool(parts.hostname) and parts.port != 0 and not parts.fragment
+    except ValueError:
+        return None
+    return parts.scheme if parts is not None and named else None
 
 
 def is_within(address: str | None, networks: Collection[IPv4Network | IPv6Network]) -> bool:

@@ -165,10 +165,12 @@ class TrustedIssuer:
     provisioning: Provisioning | None = None
 
     def scopes_for(self, roles: Iterable[Role]) -> tuple[str, ...]:
-        """Return all scopes that a token needs for the first rule that gives all of ``roles``."""
+        """Return all scopes that a token needs for the rule that gives all of ``roles`` and the fewest others."""
         wanted = frozenset(roles)
-        giving = next((rule.scopes for rule in self.rules if wanted <= rule.roles), ())
-        return tuple(dict.fromkeys((*self.scopes, *giving)))
+        giving = [rule for rule in self.rules if wanted <= rule.roles]
+        # Rules that give more come first, but nobody is to ask for more than they need: they can step up.
+        least = min(giving, key=lambda rule: len(rule.roles), default=None)
+        return tuple(dict.fromkeys((*self.scopes, *(least.scopes if least is not None else ()))))
 
 
 def folded(name: str) -> str:

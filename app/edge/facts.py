@@ -35,7 +35,8 @@ class RequestFacts:
     path: the one of all methods, the one of a ``group``, or the one that has interceptors and nothing else. ``caller``
     is there once the guard has checked the credential, ``body`` are the bytes that it read then, None where it read
     none; ``json`` is their value, ``bytes_in`` their number. ``route`` is the template of a path that the application
-    does not match by itself. ``tenant``, ``key_id``, ``middleware`` and ``error_code``
+    does not match by itself. ``ends_itself``: whoever serves the request ends it in good order once its credential
+    counts no more. ``tenant``, ``key_id``, ``middleware`` and ``error_code``
     are set by who finds them out; ``required`` are the roles of which the request needs one.
     """
 
@@ -53,6 +54,7 @@ class RequestFacts:
     json: Any = None
     bytes_in: int = 0
     route: str | None = None
+    ends_itself: bool = False
     tenant: str | None = None
     key_id: str | None = None
     middleware: str | None = None

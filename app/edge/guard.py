@@ -1,5 +1,6 @@
 """The outermost layer of the service: every request, REST or MCP, passes here first and leaves here last."""
 
+import asyncio
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -35,6 +36,7 @@ from app.edge.limits import (
 from app.edge.memory import FreedMemory
 from app.edge.observability import UNMATCHED, FinishedRequest, Metrics, log_bug, log_request
 from app.edge.problems import error_headers, internal_error, problem, status_of
+from app.edge.standing import RECHECK_S, WatchedRequest, watch
 from app.edge.surfaces import ForeignRefusal, ForeignSurface
 from app.edge.tracing import Tracer
 
@@ -51,7 +53,8 @@ class EdgeGuard:
 
     It begins the record of the request, see ``app.edge.facts``. ``routes`` are the limits that routes declare
     beside ``limits``, which hold for all. ``served`` holds where the state of a lifespan brings none of its own.
-    ``rpc_codes`` are the JSON-RPC codes of refusals under /mcp, ``surfaces`` the paths that speak another API.
+    ``rpc_codes`` are the JSON-RPC codes of refusals under /mcp, ``surfaces`` the paths that speak another API. The
+    credential of what takes longer is looked at again every ``recheck_s`` seconds.
     """
 
     app: ASGIApp
@@ -66,6 +69,7 @@ class EdgeGuard:
     logger: Any = field(default_factory=lambda: structlog.get_logger("sluice"))
     bodies: Bodies = field(init=False)
     freed: FreedMemory = field(default_factory=FreedMemory)
+    recheck_s: float = RECHECK_S
     _prefixes: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -149,7 +153,7 @@ class EdgeGuard:
             if has_body(method):
                 holding = self.bodies.holding(facts.caller)
                 receive = await self._body(method, facts, headers, receive, holding)
-            await self._routed(served, facts)(scope, receive, answer.send)
+            await self._while_valid(gate, served, surface, scope, receive, answer)
             if not answer.started:  # it ended because nobody was left to answer
                 answer.status = CLIENT_GONE
         except Refused as refusal:
@@ -167,11 +171,34 @@ class EdgeGuard:
             if holding is not None:
                 holding.release()
 
-    def _routed(self, served: Served, facts: RequestFacts) -> ASGIApp:
-        """Return what serves the request: of its own for what is called most, the application for all the rest."""
-        if facts.is_mcp:
-            return served.mcp or self.app
-        return (served.invoke if facts.path.startswith(INVOKE_PREFIX) else None) or self.app
+    async def _while_valid(
+        self,
+        gate: CallerGate | None,
+        served: Served,
+        surface: ForeignSurface | None,
+        scope: Scope,
+        receive: Receive,
+        answer: Answer,
+    ) -> None:
+        """Serve the request for as long as its credential counts; else raise UnauthenticatedError."""
+        facts = facts_of(scope)
+        # What is called most has a way of its own, all the rest the application.
+        own = served.invoke if facts.path.startswith(INVOKE_PREFIX) else served.mcp if facts.is_mcp else None
+        serve = own or self.app
+        if gate is None:
+            await serve(scope, receive, answer.send)
+            return
+        request = WatchedRequest(asyncio.current_task(), scope, gate, surface)
+        timer = asyncio.get_running_loop().call_later(self.recheck_s, watch, request, self.recheck_s)
+        try:
+            await serve(scope, receive, answer.send)
+        except asyncio.CancelledError:
+            request.check_ended()
+            raise
+        finally:
+            timer.cancel()
+            if request.watcher is not None:
+                request.watcher.cancel()
 
     def _checked(self, scope: Scope, facts: RequestFacts, surface: ForeignSurface | None) -> Headers:
         """Check all that can be checked without knowing the caller or the route."""

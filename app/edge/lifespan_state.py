@@ -1,4 +1,4 @@
-"""What the guard asks and hands requests to, once the process has started."""
+"""What the guard asks and hands requests to, once the process has started, and until it goes out of service."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field

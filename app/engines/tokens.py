@@ -30,6 +30,7 @@ _DEEPEST: Final = 16
 _SHAPE: Final = re.compile(r"eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*")
 _TYPES: Final = frozenset({"jwt", "at+jwt", "application/at+jwt"})
 """What an access token may call itself (RFC 9068); a logout token, an ID token's proof or the like is none."""
+_INTROSPECTED_TYPES: Final = frozenset({"bearer", "access_token"})
 _LOGOUT_TYPES: Final = frozenset({"jwt", "logout+jwt", "application/logout+jwt"})
 _RSA: Final = frozenset({"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"})
 _CURVES: Final = {
@@ -131,6 +132,11 @@ class JoseReader:
         """
         if claims.get("active") is not True:
             raise TokenRefusedError("inactive")
+        # Some issuers say of refresh tokens, too, that they count; one of DPoP is worth nothing without its proof.
+        kind = claims.get("token_type", "bearer")
+        is_access = isinstance(kind, str) and kind.lower() in _INTROSPECTED_TYPES
+        if not is_access or claims.get("token_use") == "refresh_token":
+            raise TokenRefusedError("token")
         named = dict(claims)
         if "sub" not in named and isinstance(named.get("client_id"), str):
             named["sub"] = named["client_id"]

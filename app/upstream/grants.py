@@ -18,6 +18,7 @@ from mcp.client.auth.utils import (
 )
 from mcp.shared.auth_utils import check_resource_allowed, resource_url_from_server_url
 
+from app.core.addresses import scheme_of
 from app.core.grants import ClientIdentity, GrantedToken, GrantFailedError, ProtectedServer
 from app.upstream.issuers import IssuerClient, IssuerDownError, bounded_json
 
@@ -74,15 +75,15 @@ class GrantClient:
         if document is None:
             return ProtectedServer(resource_url_from_server_url(url), _scopes((scope or "").split()))
         servers, resource = document.get("authorization_servers"), document.get("resource")
-        if not isinstance(resource, str) or not check_resource_allowed(url, resource):
+        # The SDK's own comparisons raise for what cannot be parsed.
+        if scheme_of(resource) is None or not check_resource_allowed(url, str(resource)):
             raise GrantFailedError("its metadata is of another resource")
-        if not isinstance(servers, list) or not any(
-            isinstance(server, str) and issuers_match(server, issuer) for server in servers
-        ):
+        named = servers if isinstance(servers, list) else []
+        if not any(scheme_of(server) is not None and issuers_match(server, issuer) for server in named):
             raise GrantFailedError("its metadata names other authorization servers than auth.issuer")
         supported = document.get("scopes_supported")
         listed = scope.split() if scope is not None else supported if isinstance(supported, list) else []
-        return ProtectedServer(resource, _scopes(listed))
+        return ProtectedServer(str(resource), _scopes(listed))
 
     async def granted(self, client: ClientIdentity, form: Mapping[str, str]) -> GrantedToken:
         """Return the token for a grant; see ``GrantSource``."""

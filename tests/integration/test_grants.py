@@ -85,6 +85,8 @@ LIES: dict[str, dict[str, Any]] = {
     "another resource": {"resource": "https://other.example/mcp"},
     "a resource beside it": {"resource": "{url}/mcp/admin"},
     "no resource": {"resource": None},
+    "a resource that is no address": {"resource": "http://[::1"},
+    "an authorization server that is no address": {"authorization_servers": ["http://[::1", 7]},
     "no authorization server": {"authorization_servers": None},
     "another authorization server": {"authorization_servers": ["https://attacker.example"]},
     "one that looks alike": {"authorization_servers": ["{url}/."]},

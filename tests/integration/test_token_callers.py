@@ -231,6 +231,9 @@ async def test_an_opaque_token_counts_for_as_long_as_the_issuer_says(
         {"exp": "never"},
         {"iat": 7},
         {"nbf": 4e9},
+        {"token_type": "DPoP"},
+        {"token_type": ["Bearer"]},
+        {"token_use": "refresh_token"},
     ],
     ids=str,
 )

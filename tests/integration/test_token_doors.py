@@ -92,7 +92,7 @@ def test_a_token_opens_every_door_beside_keys(trusted: Trusted, door: str) -> No
 def test_who_has_no_valid_token_is_told_where_to_get_one(trusted: Trusted, door: str) -> None:
     _, issuer, http = trusted
     path = DOORS[door][1]
-    expected = {"realm": "sluice", "scope": "use see"}
+    expected = {"realm": "sluice", "scope": "use"}
     known = {"/mcp": METADATA + "/mcp", "/api": METADATA + "/api/v1"}.get(path[:4], METADATA)
     expected["resource_metadata"] = ORIGIN + known
     bare = ask(http, door, None)

@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+import os
 import socket
 import subprocess
 from collections.abc import AsyncIterator, Iterator
@@ -46,15 +47,17 @@ def free_port() -> int:
 
 @contextmanager
 def provider(
-    port: int, resource: str, console: str = "", trusted: str = ""
+    port: int, resource: str, console: str = "", trusted: str = "", *, token_seconds: int = 120
 ) -> Iterator["subprocess.Popen[str]"]:
     """Run the provider until the end of the body.
 
-    ``console`` is the address of the console that it knows, ``trusted`` an identity provider whose assertions it takes.
+    ``console`` is the address of the console that it knows, ``trusted`` an identity provider whose assertions it takes,
+    ``token_seconds`` how long its access tokens count.
     """
     more = [console, trusted] if trusted else [console] if console else []
     command = [str(BIN / "node"), "issuer.mjs", str(port), resource, *more]
-    process = subprocess.Popen(command, cwd=FOLDER, stdout=subprocess.PIPE, text=True)
+    environment = {**os.environ, "TOKEN_SECONDS": str(token_seconds)}
+    process = subprocess.Popen(command, cwd=FOLDER, stdout=subprocess.PIPE, text=True, env=environment)
     assert process.stdout is not None
     try:
         assert any(line.strip() == "ready" for line in iter(process.stdout.readline, "")), process.poll()

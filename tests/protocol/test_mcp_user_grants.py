@@ -221,6 +221,7 @@ async def test_an_authorization_server_without_pkce_or_without_a_page_is_not_gon
             {"code_challenge_methods_supported": ["plain"]},
             {"authorization_endpoint": None},
             {"authorization_endpoint": "javascript:alert(1)"},
+            {"authorization_endpoint": "http://[::1"},
             {"issuer": "https://attacker.example"},
         ):
             made.own.metadata = changed

@@ -16,10 +16,11 @@ from starlette.types import Message, Receive, Scope, Send
 
 from app.core.access import Caller
 from app.core.client_features import client_features
-from app.core.errors import ForbiddenError, InternalError, NotFoundError, ServiceError, UnauthenticatedError
+from app.core.errors import InternalError, NotFoundError, ServiceError
 from app.core.request import RequestInfo
 from app.edge.bodies import replayed
 from app.edge.facts import facts_of
+from app.edge.standing import until_ended
 from app.protocol.wire.answers import answer_empty, answer_failure, answer_refusal, marked
 from app.protocol.wire.direct import Direct
 from app.protocol.wire.envelope import (
@@ -199,28 +200,18 @@ class Front:
         """End the streams that the body opens once their key or token counts no more, or gives less than it did."""
 
         async def watch() -> None:
-            while True:
-                await asyncio.sleep(self.recheck_s)
-                if not await self._still_valid(turn, exchange.caller):
-                    break
+            key = bearer_of(turn.headers)
+            await until_ended(self.authenticator, key, turn.facts, exchange.caller, self.recheck_s)
             self.sessions.notifications.end(owner=exchange)
             if exchange.process_session is not None:
                 await self.process_sessions.end(exchange.process_session)
 
+        turn.facts.ends_itself = True
         watcher = asyncio.create_task(watch())
         try:
             yield
         finally:
             watcher.cancel()
-
-    async def _still_valid(self, turn: _Turn, caller: Caller) -> bool:
-        try:
-            now = await self.authenticator.acting(await self._caller(turn), turn.facts.end_users, turn.info)
-        except (UnauthenticatedError, ForbiddenError):
-            return False
-        except ServiceError:
-            return True  # the database or the issuer is away: it will say when it is back
-        return now.covers(caller)
 
     async def _caller(self, turn: _Turn) -> Caller:
         return await self.authenticator.authenticate(bearer_of(turn.headers), turn.info.address)

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from app.core.access import Caller
+from app.core.addresses import scheme_of
 from app.core.catalog.server_auth import ServerAuth
 from app.core.errors import NotFoundError, UpstreamUnavailableError
 from app.core.grants import ClientIdentity, GrantedToken, GrantFailedError, GrantSource, ProtectedServer
@@ -73,7 +74,7 @@ class GrantStarts:
             metadata.get("code_challenge_methods_supported"),
         )
         schemes = {"https", urlsplit(auth.issuer).scheme}  # plain http is for an issuer on this machine
-        if not isinstance(endpoint, str) or urlsplit(endpoint).scheme not in schemes:
+        if not isinstance(endpoint, str) or scheme_of(endpoint) not in schemes:
             raise GrantFailedError("its metadata has no authorization_endpoint")
         if not isinstance(methods, list) or "S256" not in methods:
             raise GrantFailedError("it does not say that it checks PKCE with S256")

@@ -37,6 +37,7 @@ from tests.benchmarks.speed import (
     finding,
     gateway,
     growth,
+    identity,
     liveness,
     middlewares,
     operations,
@@ -54,6 +55,7 @@ from tests.benchmarks.speed.sizes import FULL, SMOKE
 
 TABLES = {
     "surfaces": surfaces.tables,
+    "identity": identity.tables,
     "aggregation": aggregation.tables,
     "gateway": gateway.tables,
     "tokens": tokens.tables,

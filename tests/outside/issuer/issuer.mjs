@@ -2,7 +2,7 @@
 //
 // node issuer.mjs PORT RESOURCE [CONSOLE [TRUSTED]]: prints "ready" once it serves; CONSOLE is the address of a console,
 // TRUSTED an identity provider whose assertions are taken. Every sign-in is of the person whom the address of the
-// authorization request names as login_hint, else of ada.
+// authorization request names as login_hint, else of ada. TOKEN_SECONDS says how long access tokens count.
 import Provider from "oidc-provider";
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { GRANTS, registerGrants } from "./grants.mjs";
@@ -63,6 +63,7 @@ const provider = new Provider(url, {
   extraTokenClaims: (_context, token) => ({ groups: groups[token.accountId] ?? [] }),
   interactions: { url: (_context, interaction) => `/interaction/${interaction.uid}` },
   pkce: { required: () => true },
+  issueRefreshToken: (_context, client) => client.grantTypeAllowed("refresh_token"),
   features: {
     devInteractions: { enabled: false },
     clientCredentials: { enabled: true },
@@ -77,12 +78,23 @@ const provider = new Provider(url, {
       getResourceServerInfo: (_context, indicator) => ({
         scope: "use see",
         audience: indicator,
-        accessTokenTTL: 120,
+        accessTokenTTL: Number(process.env.TOKEN_SECONDS ?? 120),
         accessTokenFormat: indicator.endsWith("/opaque") ? "opaque" : "jwt",
         jwt: { sign: { alg: "ES256" } },
       }),
     },
   },
+});
+
+// Clients register with the scopes that they ask for first: here these do not bind them, so that they can step up.
+provider.use(async (context, next) => {
+  if (context.path === "/reg" && context.method === "POST") {
+    const pieces = [];
+    for await (const piece of context.req) pieces.push(piece);
+    const { scope: _first, ...metadata } = JSON.parse(Buffer.concat(pieces).toString());
+    context.req.body = metadata;
+  }
+  return next();
 });
 
 // Sign in whoever is named and grant what the client asked for: the browser's part of the flow.

@@ -94,6 +94,9 @@ def test_clients_are_told_all_scopes_of_the_rule_that_gives_the_roles() -> None:
     rules = (rule({"scope": ("use", "see")}, BOTH), rule({"scope": "use"}), rule({"groups": "a"}))
     issuer = TrustedIssuer("https://i", frozenset({"x"}), rules, scopes=("base",))
     assert issuer.scopes_for(BOTH) == ("base", "use", "see")
+    assert issuer.scopes_for(INVOKER) == ("base", "use"), (
+        "of those that give more, nobody is told who needs less"
+    )
     assert issuer.scopes_for({Role.OPERATOR}) == ("base",)
 
 

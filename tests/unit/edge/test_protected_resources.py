@@ -66,7 +66,7 @@ def test_who_has_no_token_is_told_the_least_that_a_request_needs() -> None:
     made = resources("https://a.example/mcp", scopes=("base",))
     at = f'resource_metadata="https://a.example{WELL_KNOWN}'
     facts = RequestFacts("r", path="/mcp")
-    assert told(facts, 401, made) == f'Bearer realm="sluice", scope="base use see", {at}/mcp"'
+    assert told(facts, 401, made) == f'Bearer realm="sluice", scope="base use", {at}/mcp"'
     facts = RequestFacts("r", path="/api/v1/servers", required=[Role.OPERATOR])
     facts.fail(UnauthenticatedError("No."))
     expected = f'Bearer realm="sluice", error="invalid_token", scope="base run", {at}"'

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
 from app.core.access import SYSTEM_TENANT, Caller
-from app.core.addresses import is_within
+from app.core.addresses import is_within, scheme_of
 from app.core.audit import OUTCOME_OK
 from app.core.errors import ForbiddenError, NotFoundError, OverloadedError, UnauthenticatedError
 from app.core.identities import ConsoleClient, MappingRule, issuer_id
@@ -227,10 +227,9 @@ class IdentitySignIns:
 
     async def _place(self, issuer: str, name: str) -> str:
         address = (await self._metadata(issuer)).get(name)
-        scheme = urlsplit(issuer).scheme
-        if not isinstance(address, str) or urlsplit(address).scheme not in {"https", scheme}:
+        if scheme_of(address) not in {"https", urlsplit(issuer).scheme}:
             raise _no_answer()
-        return address
+        return str(address)
 
     async def _redeemed(self, begun: _Begun, client: ConsoleClient, code: str) -> str:
         """Return the ID token for an authorization code."""
