@@ -11,11 +11,10 @@ from fastapi import FastAPI
 from fastapi.middleware.asyncexitstack import AsyncExitStackMiddleware
 from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.routing import BaseRoute
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.core.errors import InvalidRequestError, OverloadedError, ServiceError
 from app.core.strictjson import dumps
-from app.edge.answers import Answer
 from app.edge.bodies import Bodies, linger, replayed
 from app.edge.budget import SMALL_BODY, Holding
 from app.edge.facts import GROUP_PATH, INVOKE_PREFIX, RequestFacts, facts_of, is_under_mcp
@@ -36,7 +35,7 @@ from app.edge.memory import FreedMemory
 from app.edge.observability import UNMATCHED, FinishedRequest, Metrics, log_bug, log_request
 from app.edge.problems import error_headers, internal_error, problem, status_of
 from app.edge.protected_resources import ProtectedResources
-from app.edge.surfaces import ForeignRefusal, ForeignSurface
+from app.edge.surfaces import ForeignRefusal, ForeignSurface, RawHeaders
 from app.edge.tracing import Tracer
 
 CLIENT_GONE: Final = 499
@@ -44,6 +43,20 @@ CLIENT_GONE: Final = 499
 _PARSE_ERROR: Final = -32700
 _INVALID_REQUEST: Final = -32600
 _ALWAYS_SERVED: Final = PROBES | {"/metrics"}
+_ID: Final = b"x-request-id"
+_CLIENT_ID: Final = b"x-client-request-id"
+_OWN_ID: Final = b"x-sluice-request-id"
+_SECURITY_HEADERS: Final = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+)
+_SECURITY_NAMES: Final = frozenset(name for name, _ in _SECURITY_HEADERS)
+_CHALLENGED: Final = frozenset({401, 403})
+_UNBUFFERED: Final = (b"x-accel-buffering", b"no")
+"""Tells nginx to pass each event on as it comes, which it would keep where it compresses answers."""
+_EVENTS: Final = b"text/event-stream"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +149,7 @@ class EdgeGuard:
             self.metrics.end(exchange)
             log_request(self.logger, exchange)
 
-    async def _answered(self, scope: Scope, receive: Receive, answer: Answer) -> None:
+    async def _answered(self, scope: Scope, receive: Receive, answer: "Answer") -> None:
         """Run the request and answer its failure, whatever it is."""
         facts = facts_of(scope)
         holding: Holding | None = None
@@ -235,7 +248,7 @@ class EdgeGuard:
     async def _refuse(
         self,
         facts: RequestFacts,
-        answer: Answer,
+        answer: "Answer",
         error: ServiceError,
         status: int | None = None,
         rest: Receive | None = None,
@@ -297,7 +310,67 @@ class GuardedApp(FastAPI):
         await self._guard(scope, receive, send)
 
 
-def _exchange(scope: Scope, facts: RequestFacts, answer: Answer, seconds: float) -> FinishedRequest:
+class Answer:
+    """Passes the answer on, adds the headers that every answer has, and remembers what logs want to know.
+
+    ``sent`` are the headers of the request. Set ``closing`` where the connection is to end with the answer.
+    """
+
+    __slots__ = ("_drain", "_facts", "_resources", "_send", "_sent", "bytes_out", "closing", "status")
+
+    def __init__(
+        self,
+        send: Send,
+        facts: RequestFacts,
+        drain: Drain,
+        sent: RawHeaders,
+        resources: ProtectedResources | None,
+    ) -> None:
+        self._send, self._sent = send, sent
+        self._facts, self._resources = facts, resources
+        self._drain = drain
+        self.closing = False
+        self.status = 0
+        self.bytes_out = 0
+
+    @property
+    def started(self) -> bool:
+        """Return whether a head was sent."""
+        return self.status != 0
+
+    async def send(self, message: Message) -> None:
+        """Pass one message on."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = list(message.get("headers", ()))
+            if self._resources is not None and self.status in _CHALLENGED:
+                headers = self._resources.challenged(self.status, headers, self._facts, self._sent)
+            message = {**message, "headers": self._completed(headers)}
+        elif message["type"] == "http.response.body":
+            self.bytes_out += len(message.get("body", b""))
+        await self._send(message)
+
+    def _completed(self, headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+        present = {name.lower(): value for name, value in headers}
+        if present.keys().isdisjoint(_SECURITY_NAMES):
+            headers += _SECURITY_HEADERS
+        else:
+            headers += [pair for pair in _SECURITY_HEADERS if pair[0] not in present]
+        if present.get(b"content-type", b"").lower().startswith(_EVENTS):
+            headers = [pair for pair in headers if pair[0].lower() != _UNBUFFERED[0]] + [_UNBUFFERED]
+        facts = self._facts
+        # A provider's own id of the request keeps its header, by which its clients know it.
+        name = _OWN_ID if _ID in present else _ID
+        headers.append((name, facts.request_id.encode()))
+        if facts.client_request_id is not None:
+            name = _OWN_ID if _CLIENT_ID in present else _CLIENT_ID
+            headers.append((name, facts.client_request_id.encode()))
+        if (self.closing or self._drain.draining) and b"connection" not in present:
+            headers.append((b"connection", b"close"))
+        return headers
+
+
+def _exchange(scope: Scope, facts: RequestFacts, answer: "Answer", seconds: float) -> FinishedRequest:
     return FinishedRequest(
         method=scope["method"],
         route=_template(scope, facts),
