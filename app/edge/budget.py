@@ -62,9 +62,9 @@ class ByteBudget:
 
     def take(self, lanes: tuple[str, ...], size: int) -> None:
         """Count ``size`` bytes of a small body, or raise OverloadedError."""
-        held = self._held
+        sizes = self._held
         for lane, most in zip(lanes, self._most, strict=True):
-            already = held.get(lane, 0)
+            already = sizes.get(lane, 0)
             if already and already + size > most:
                 raise _overloaded()
         self._count(lanes, size)
@@ -88,13 +88,13 @@ class ByteBudget:
 
     def give_back(self, lanes: tuple[str, ...], size: int) -> None:
         """Take ``size`` bytes out of the count, and let those go on that fit now."""
-        held = self._held
+        sizes = self._held
         for lane in lanes:
-            left = held[lane] - size
+            left = sizes[lane] - size
             if left:
-                held[lane] = left
+                sizes[lane] = left
             else:
-                del held[lane]
+                del sizes[lane]
         if self._queue:
             self._pass_on()
 
@@ -139,9 +139,9 @@ class ByteBudget:
         return full
 
     def _count(self, lanes: tuple[str, ...], size: int) -> None:
-        held = self._held
+        sizes = self._held
         for lane in lanes:
-            held[lane] = held.get(lane, 0) + size
+            sizes[lane] = sizes.get(lane, 0) + size
 
 
 @dataclass(slots=True)

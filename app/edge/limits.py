@@ -121,8 +121,8 @@ class DeclaredLimits:
 
     def _declared(self, method: str, path: str) -> "_Declared":
         # What is remembered stays small, whatever is asked for.
-        known = len(path) <= _LONGEST_REMEMBERED and method in self.by_method
-        return self._remembered(method, path) if known else self._found(method, path)
+        is_short = len(path) <= _LONGEST_REMEMBERED and method in self.by_method
+        return self._remembered(method, path) if is_short else self._found(method, path)
 
     def _found(self, method: str, path: str) -> "_Declared":
         limits = tuple(limits for pattern, limits in self.by_path if pattern.match(path))

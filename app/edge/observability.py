@@ -5,21 +5,23 @@ import json
 import sys
 import time
 import traceback
-from collections.abc import AsyncIterator, Callable, Mapping, MutableMapping
+from bisect import bisect_left
+from collections.abc import AsyncIterator, Iterable, Mapping, MutableMapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import structlog
-from prometheus_client import CollectorRegistry, Counter
+from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import generate_latest
+from prometheus_client.registry import Collector
 
 from app.core.background import meanwhile
-from app.edge.gathered_metrics import Children, Counts, Durations, counts, durations
-from app.edge.sampled_metrics import SampledMetrics
+from app.edge.sampled_metrics import WatchedMetrics
 from app.edge.worker_metrics import shared_folder, summed
 
 UNMATCHED: Final = "unmatched"
@@ -35,7 +37,6 @@ _ONLY_FINISHED: Final = 2
 _JSON_LINE: Final = json.JSONEncoder(default=repr)
 _quoted: Final = json.encoder.encode_basestring_ascii
 _REFRESHED_S: Final = 5.0
-_SERVER_STATES: Final = ("connecting", "ready", "failed")
 
 
 @dataclass(slots=True)
@@ -56,7 +57,143 @@ class FinishedRequest:
     middleware: str | None = None
 
 
-class Metrics:
+SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+"""The bounds of durations."""
+
+Labels = tuple[str, ...]
+
+
+class Counts(Protocol):
+    """A number for each set of labels, which only grows."""
+
+    def add(self, labels: Labels) -> None:
+        """Add one to the number of ``labels``."""
+        ...
+
+
+class Durations(Protocol):
+    """How long things took, for each set of labels."""
+
+    def observe(self, labels: Labels, seconds: float) -> None:
+        """Count one more thing that took so long."""
+        ...
+
+
+def counts(
+    registry: CollectorRegistry, name: str, text: str, labels: Sequence[str], *, shared: bool
+) -> Counts:
+    """Return a new counter of ``registry``; ``shared``: other processes show it, too."""
+    if shared:
+        return _LibraryCounts(Counter(name, text, labels, registry=registry))
+    own = _GatheredCounts(name, text, labels)
+    registry.register(own)
+    return own
+
+
+def durations(
+    registry: CollectorRegistry, name: str, text: str, labels: Sequence[str], *, shared: bool
+) -> Durations:
+    """Return a new histogram of ``registry`` with the bounds `SECONDS`; ``shared``: other processes show it, too."""
+    if shared:
+        return _LibraryDurations(Histogram(name, text, labels, buckets=SECONDS, registry=registry))
+    own = _GatheredDurations(name, text, labels)
+    registry.register(own)
+    return own
+
+
+class Children(dict[Labels, Any]):
+    """The children of a metric by the values of their labels, which the library looks up under a lock each time."""
+
+    def __init__(self, metric: Any) -> None:
+        super().__init__()
+        self._metric = metric
+
+    def __missing__(self, values: Labels) -> Any:
+        child = self[values] = self._metric.labels(*values)
+        return child
+
+
+class _LibraryCounts:
+    def __init__(self, counter: Counter) -> None:
+        self._children = Children(counter)
+
+    def add(self, labels: Labels) -> None:
+        self._children[labels].inc()
+
+
+class _LibraryDurations:
+    def __init__(self, histogram: Histogram) -> None:
+        self._children = Children(histogram)
+
+    def observe(self, labels: Labels, seconds: float) -> None:
+        self._children[labels].observe(seconds)
+
+
+class _GatheredCounts(Collector):
+    def __init__(self, name: str, text: str, labels: Sequence[str]) -> None:
+        self._described = name, text, tuple(labels)
+        self._numbers: dict[Labels, int] = {}
+        self._created: dict[Labels, float] = {}
+
+    def add(self, labels: Labels) -> None:
+        number = self._numbers.get(labels)
+        if number is None:
+            self._created[labels], number = time.time(), 0
+        self._numbers[labels] = number + 1
+
+    def collect(self) -> Iterable[Metric]:
+        name, text, names = self._described
+        family = CounterMetricFamily(name, text, labels=names)
+        for labels, number in self._numbers.items():
+            family.add_metric(labels, number, created=self._created[labels])
+        return (family,)
+
+    def describe(self) -> Iterable[Metric]:
+        name, text, names = self._described
+        return (CounterMetricFamily(name, text, labels=names),)
+
+
+class _Row:
+    """The numbers of one set of labels: how many between two bounds each, and all seconds."""
+
+    __slots__ = ("created", "numbers", "seconds")
+
+    def __init__(self) -> None:
+        self.numbers = [0] * (len(SECONDS) + 1)
+        self.seconds = 0.0
+        self.created = time.time()
+
+
+class _GatheredDurations(Collector):
+    def __init__(self, name: str, text: str, labels: Sequence[str]) -> None:
+        self._described = name, text, tuple(labels)
+        self._rows: dict[Labels, _Row] = {}
+
+    def observe(self, labels: Labels, seconds: float) -> None:
+        row = self._rows.get(labels)
+        if row is None:
+            row = self._rows[labels] = _Row()
+        row.numbers[bisect_left(SECONDS, seconds)] += 1
+        row.seconds += seconds
+
+    def collect(self) -> Iterable[Metric]:
+        name, text, names = self._described
+        family = HistogramMetricFamily(name, text, labels=names)
+        for labels, row in self._rows.items():
+            below, buckets = 0, []
+            for bound, number in zip((*map(float, SECONDS), "+Inf"), row.numbers, strict=True):
+                below += number
+                buckets.append((str(bound), below))
+            family.add_metric(labels, buckets, row.seconds)
+            family.add_sample(f"{name}_created", dict(zip(names, labels, strict=True)), row.created)
+        return (family,)
+
+    def describe(self) -> Iterable[Metric]:
+        name, text, names = self._described
+        return (HistogramMetricFamily(name, text, labels=names),)
+
+
+class Metrics(WatchedMetrics):
     """The Prometheus metrics of one process, or of all workers of one host (`app.edge.worker_metrics`).
 
     Labels are routes, middlewares, outcomes and types, never tenants.
@@ -64,9 +201,9 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        super().__init__(self.registry)
         self._folder = shared_folder()
         self._in_progress = 0
-        self._sampled = SampledMetrics(self.registry)
         self._sampled.process()
         self._sampled.gauge(
             "sluice_http_requests_running", "Requests in progress.", lambda: self._in_progress, "livesum"
@@ -107,135 +244,6 @@ class Metrics:
 
     def _durations(self, name: str, text: str, *labels: str) -> Durations:
         return durations(self.registry, name, text, labels, shared=self._folder is not None)
-
-    def watch_servers(self, counts: Callable[[], Mapping[str, int]]) -> None:
-        """Show how many MCP servers behind this process are in each state."""
-        self._sampled.gauges(
-            "sluice_upstream_servers",
-            "MCP servers behind this process, by the state of their connection.",
-            "state",
-            lambda: {**dict.fromkeys(_SERVER_STATES, 0), **counts()},
-            "livemax",
-        )
-
-    def watch_log(
-        self,
-        sealing_s: Callable[[], float],
-        anchoring_s: Callable[[], Mapping[str, float]],
-        purged: Callable[[], int],
-    ) -> None:
-        """Show how far sealing the log and each of its anchors lag, in seconds, and how many events were purged."""
-        self._sampled.counter(
-            "sluice_audit_purged_events",
-            "Events of the audit record that were deleted because their retention was over.",
-            purged,
-        )
-        self._sampled.gauge(
-            "sluice_audit_sealing_lag_seconds",
-            "Age of the oldest event that no checkpoint covers.",
-            sealing_s,
-            "livemax",
-        )
-        self._sampled.gauges(
-            "sluice_audit_anchor_lag_seconds",
-            "Age of the oldest checkpoint that an anchor does not keep.",
-            "anchor",
-            anchoring_s,
-            "livemax",
-        )
-
-    def watch_sinks(
-        self,
-        delivering_s: Callable[[], Mapping[str, float]],
-        counts: Mapping[str, Mapping[str, Callable[[], int]]],
-    ) -> None:
-        """Show how far each sink of the audit record lags, in seconds.
-
-        ``counts`` are its ``failures``, and the events that it has ``rejected`` or got ``shortened``.
-        """
-        self._sampled.gauges(
-            "sluice_audit_sink_lag_seconds",
-            "Age of the oldest sealed event that a sink does not have.",
-            "sink",
-            delivering_s,
-            "livemax",
-        )
-        self._sampled.counters(
-            "sluice_audit_sink_failures",
-            "Batches of events that a sink did not take; they are sent again.",
-            "sink",
-            counts["failures"],
-        )
-        self._sampled.counters(
-            "sluice_audit_sink_rejected_events",
-            "Events that a sink has rejected for good; they are not sent again.",
-            "sink",
-            counts["rejected"],
-        )
-        self._sampled.counters(
-            "sluice_audit_sink_shortened_events",
-            "Events that a sink got without their details, because the whole was too large.",
-            "sink",
-            counts["shortened"],
-        )
-
-    def watch_custodian(self, silent_s: Callable[[], float]) -> None:
-        """Show for how long who opens the key ring has not answered."""
-        self._sampled.gauge(
-            "sluice_key_custodian_silent_seconds",
-            "Time for which the custodian of the key ring has not answered; 0 while it does, or where there is none.",
-            silent_s,
-            "livemax",
-        )
-
-    def watch_archive(self, lag_s: Callable[[], float], failed: Callable[[], float]) -> None:
-        """Show how far the archive of the audit record is behind, and when it last failed."""
-        self._sampled.gauge(
-            "sluice_audit_archive_lag_seconds",
-            "Time for which the oldest month that is over has not been in the archive.",
-            lag_s,
-            "livemax",
-        )
-        self._sampled.gauge(
-            "sluice_audit_archive_failed_timestamp_seconds",
-            "When it last failed; 0: never.",
-            failed,
-            "livemax",
-        )
-
-    def watch_detection(self, counts: Callable[[], Mapping[str, int]]) -> None:
-        """Show ``hits``, ``misses``, ``evictions`` and ``bytes`` of the detector's cache, ``deaths`` of its workers."""
-        self._sampled.counters(
-            "sluice_detection_cache_lookups",
-            "Texts that the detector was given, by whether it remembered their findings (hit) or not (miss).",
-            "outcome",
-            {"hit": lambda: counts()["hits"], "miss": lambda: counts()["misses"]},
-        )
-        self._sampled.counter(
-            "sluice_detection_cache_evictions",
-            "Entries that the detector forgot to make room for others.",
-            lambda: counts()["evictions"],
-        )
-        self._sampled.gauge(
-            "sluice_detection_cache_bytes",
-            "Memory of what the detector remembers.",
-            lambda: counts()["bytes"],
-            "livesum",
-        )
-        self._sampled.counter(
-            "sluice_detection_worker_deaths",
-            "Detection processes that died, or were killed at a deadline, and were replaced.",
-            lambda: counts()["deaths"],
-        )
-
-    def watch_rates(self, processes: Callable[[], int]) -> None:
-        """Show how many processes count rates together, 0 where this one counts by itself."""
-        self._sampled.gauge(
-            "sluice_limits_processes",
-            "Processes that count the rates of tenants together; 0: one counts by itself, as the shared place is gone.",
-            processes,
-            "livemin",
-        )
 
     def begin(self) -> None:
         """Count a request as running."""

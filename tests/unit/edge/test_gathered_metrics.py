@@ -3,7 +3,7 @@
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest
 
-from app.edge.gathered_metrics import SECONDS, counts, durations
+from app.edge.observability import SECONDS, counts, durations
 
 LABELS = [("/mcp", "200"), ("/api/v1/middleware/{name}/invoke", "500"), ('a"b\\c', "é")]
 TAKEN = [0.0, 0.0004, *SECONDS, *(bound * 1.5 for bound in SECONDS), 31.0, 400.0]
