@@ -48,6 +48,8 @@ HONEST = [
     "Wie heißt der Fluss, der durch Köln fließt, und wie lang ist er ungefähr?",
     "Explain: fn f<'a, T: Fn(&'a str) -> u8>(x: T) -> Result<(), Box<dyn Error>> {}",
     "I love it <3 :) !!! so much *really* ~ see you -- Kim",
+    "What does this do? } else if (auth.indexOf('otp') !== -1) { throw new errors.AuthError( }",
+    'Explain: return this.debug("globstar found", d, a, m), !0; if (m === "." || !i.dot))) { this.debug("x"',
     "What is 12 * (3 + 4) / [5 - {6}]?",
 ]
 
@@ -62,3 +64,14 @@ def test_honest_requests_have_no_senseless_tail(text):
 
 def test_the_time_is_in_proportion_to_the_text():
     assert_in_proportion(lambda size: tail(("good day " + TAIL) * (size // 100)), 1_000, 4_000)
+
+
+@pytest.mark.parametrize(
+    "tail_text", ["alsoVeryNow (( curioso plateWrite [[ thusly{{ reversing<+ yieldingThe"]
+)
+def test_brackets_that_are_only_left_open_are_not_senseless(tail_text):
+    """Code that was cut off leaves brackets open; only gibberish closes some that nobody opened, too."""
+    found = tail(f"Tell me how the pyramids were built. {tail_text}")
+
+    assert found is not None
+    assert not found.senseless
