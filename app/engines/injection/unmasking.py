@@ -100,7 +100,8 @@ def _together(run: str, words: Vocabulary) -> str:
 
 def _joining(token: str, words: Vocabulary) -> str | None:
     """Return the mark that stands for blanks between the words of ``token``, if there is one."""
-    for mark in set(_MARK.findall(token)):
+    marks: list[str] = sorted(set(_MARK.findall(token)))
+    for mark in marks:
         parts = token.strip(_RIMS).split(mark)
         if len(parts) > _JOINS and _readable([part.strip(_RIMS) for part in parts], words) >= _READABLE:
             return mark
