@@ -93,7 +93,10 @@ _BY_POLICY: Final[Mapping[str, tuple[re.Pattern[str], ...]]] = {
 
 VERSION: Final = hashlib.sha256(
     "\0".join(
-        [_TURNED.pattern, *(f"{policy} {one.pattern}" for policy, each in _BY_POLICY.items() for one in each)]
+        [
+            _TURNED.pattern,
+            *(f"{policy} {stance.pattern}" for policy, stances in _BY_POLICY.items() for stance in stances),
+        ]
     ).encode()
 ).hexdigest()[:6]
 """Changes with the patterns."""
