@@ -10,8 +10,14 @@ from app.core.contracts.engines import EngineReport, InjectionFinding, Injection
 from app.engines.injection.classifier import InjectionClassifier, TextWindow
 from app.engines.injection.matching import SPELLED_RULE, Match, RuleMatcher, rules_digest
 from app.engines.injection.quoting import Spans, inside, quoted_spans, without
+from app.engines.injection.tails import SENSELESS_TAIL, tail
 from app.engines.injection.views import InjectionView, views
-from app.engines.injection.wording import CLASSIFIER, ENCODED_INSTRUCTIONS, HIDDEN_TEXT
+from app.engines.injection.wording import (
+    CLASSIFIER,
+    ENCODED_INSTRUCTIONS,
+    HIDDEN_TEXT,
+    REFUSAL_SUPPRESSION,
+)
 
 NAME = "embedded-injection"
 _INLINE_CHARACTERS = 600
@@ -27,6 +33,12 @@ _SLIGHT_WORDS = 5
 _SLIGHT_CHARACTERS = 40
 _UNSURE = 0.25
 """Highest classifier score of a very short text in which no rule matches; below the threshold of every level."""
+
+_HARMLESS = 0.25
+"""Classifier score below which a rule that counts on its own does not count: it knows such orders among people."""
+
+_UNLIKELY = 0.2
+"""Classifier score of a quotation below which its orders are taken for orders among people."""
 
 _INVISIBLE = re.compile("[\u200b-\u200d\u2060-\u2064\ufeff]{8,}|[\U000e0020-\U000e007e]{8,}")
 _FLAG = "\U0001f3f4"
@@ -68,20 +80,39 @@ def _text(
     quotes = quoted_spans(first.text) if classifier is not None else []
     plain_score, plain_findings = _plain(first, quotes, matcher, classifier)
     score, findings = max(score, plain_score), findings + plain_findings
+    if classifier is not None and not quotes and (end := tail(first.text)) is not None:
+        others.append(InjectionView(first.text[: end.start], first.locate, unmasked=True))
+        if end.senseless:
+            place = first.locate(end.start, len(first.text))
+            findings.append(InjectionFinding(REFUSAL_SUPPRESSION, *place, SENSELESS_TAIL))
+            score = max(score, SENSELESS_TAIL)
     for view in others:
-        if view.spelled:
-            matches = _spelled(view, matcher)
-        else:
-            # What is quoted is in the other views too, so they are judged as documents with it.
-            rule_matches = matcher.find(view.text, documents=classifier is None or bool(quotes))
-            matches = [_finding(view, match) for match in rule_matches]
-            if classifier is not None and not view.guessed:
-                windows = _windows(view, view.text, rule_matches, classifier)
-                score = max([score, *(finding.score for finding in windows)])
-                findings += _notable(windows, classifier)
-        findings += matches
-        score = max(score, _combined_score(matches))
+        # What reads better than the text is judged as if it had been written so.
+        judge = _plain if view.unmasked and not quotes else _encoded
+        view_score, view_findings = judge(view, quotes, matcher, classifier)
+        score, findings = max(score, view_score), findings + view_findings
     return round(score, 4), _merged(findings)
+
+
+def _encoded(
+    view: InjectionView,
+    quotes: Spans,
+    matcher: RuleMatcher,
+    classifier: InjectionClassifier | None,
+) -> tuple[float, list[InjectionFinding]]:
+    """Judge a view that was respelled or decoded; its matches count by themselves, as nobody hides honest requests."""
+    if view.spelled:
+        findings = _spelled(view, matcher)
+        return _combined_score(findings), findings
+    # What is quoted is in the other views too, so they are judged as documents with it.
+    matches = matcher.find(view.text, documents=classifier is None or bool(quotes))
+    findings = [_finding(view, match) for match in matches]
+    score = _combined_score(findings)
+    if classifier is not None and not view.guessed and not view.unmasked:
+        windows = _windows(view, view.text, matches, classifier)
+        score = max([score, *(window.score for window in windows)])
+        findings += _notable(windows, classifier)
+    return score, findings
 
 
 def _plain(
@@ -97,13 +128,33 @@ def _plain(
         return _combined_score(findings), findings
     cited = [match for match in matches if match.rule.documents and inside(match, quotes)]
     own = [match for match in matches if not inside(match, quotes)]
-    # The classifier weighs the matches of the rules in the request.
+    # The classifier weighs the matches of the rules in the request, and in what it quotes.
     request = without(view.text, quotes) if quotes else view.text
     windows = _windows(view, request, own, classifier)
-    score = max([_combined_score([_finding(view, match) for match in cited]), *(w.score for w in windows)])
-    score = max([score, *(match.rule.score for match in own if match.rule.alone)])
+    highest = max((window.score for window in windows), default=0.0)
+    doubted = highest < _HARMLESS
+    score = max([highest, *(match.rule.score for match in own if match.rule.alone and not doubted)])
+    cited_score = _combined_score([_finding(view, match) for match in cited])
+    quoted_score = _quoted_score(view.text, quotes, cited, classifier)
+    if quoted_score < _UNLIKELY:
+        cited_score = min(cited_score, quoted_score)
+    score = max(score, cited_score)
     findings = [_finding(view, match) for match in (*own, *cited)]
     return score, findings + _notable(windows, classifier)
+
+
+def _quoted_score(text: str, quotes: Spans, cited: Sequence[Match], classifier: InjectionClassifier) -> float:
+    """Return the highest score of the quotations in which a rule for documents matched: people quote orders, too."""
+    best = 0.0
+    for start, end in quotes:
+        mine = [
+            Match(match.rule, match.start - start, match.end - start)
+            for match in cited
+            if start <= match.start < end
+        ]
+        if mine:
+            best = max([best, *(window.score for window in classifier.windows(text[start:end], mine))])
+    return best
 
 
 def _windows(

@@ -82,7 +82,8 @@ _DELIMITER = (
         0.85,
         r"<\|(?:im_start|im_end|system|user|assistant|endoftext|eot_id|start_header_id|end_header_id|begin_of_text|"
         r"end_of_turn|start|end|message|channel)\|>|\[/?INST\]|<</?SYS>>|<start_of_turn>|<end_of_turn>",
-        True,
+        documents=True,
+        alone=True,
     ),
     InjectionRule(
         DELIMITER_FORGERY,
@@ -187,7 +188,8 @@ _ENCODED = (
         r"\b(?:decode|decrypt|decipher|deobfuscate|translate|convert|read)\b[^.\n]{0,60}\b(?:base ?64|hex(?:adecimal)?|rot-?13|"
         r"caesar|morse|binary|cipher|ascii|unicode|reversed?|backwards?|leet)\b[^\n]{0,80}\b(?:and|then)\b[^\n]{0,30}"
         r"\b(?:follow|execute|obey|run|comply|perform|carry out|do (?:what|as|exactly)|act on|answer|respond)",
-        True,
+        documents=True,
+        alone=True,
     ),
 )
 

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from urllib.parse import unquote
 
+from app.engines.injection.unmasking import unmasked
+from app.engines.views.mapping import TextView
 from app.engines.views.plain import PLAIN, plain_view
 from app.engines.views.reading import disguises
 
@@ -54,6 +56,8 @@ class InjectionView:
     hidden: bool = False
     guessed: bool = False
     """The text was respelled on speculation: only rules check it, not the classifier."""
+    unmasked: bool = False
+    """Words in disguise are plain in it; it reads better than the text, and is no other text."""
     spelled: bool = False
     """The words were written letter by letter, so no blanks are left between them."""
 
@@ -63,6 +67,7 @@ def views(text: str) -> list[InjectionView]:
     plain = plain_view(text)
     first = InjectionView(text, _same) if plain is None else InjectionView(plain.text, plain.original_span)
     every_view = [first, *_respelled(first)]
+    every_view += _unmasked(first)
     every_view += _read(text)
     if not text.isascii():
         every_view += list(_invisible(text))
@@ -78,6 +83,16 @@ def views(text: str) -> list[InjectionView]:
             if depth + 1 < _MAX_DEPTH:
                 pending.append((decoded, depth + 1))
     return every_view
+
+
+def _unmasked(first: InjectionView) -> Iterator[InjectionView]:
+    """Yield the views in which words in disguise can be read; they read better, so the classifier checks them too."""
+    for view in unmasked(first.text):
+
+        def locate(start: int, end: int, view: TextView = view) -> tuple[int, int]:
+            return first.locate(*view.original_span(start, end))
+
+        yield InjectionView(view.text, locate, unmasked=True)
 
 
 def _read(text: str) -> list[InjectionView]:

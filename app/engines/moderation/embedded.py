@@ -11,6 +11,7 @@ from app.core.contracts.engines import Embedder, EngineReport, Moderation
 from app.core.contracts.moderation import POLICIES
 from app.core.errors import InvalidArgumentsError, UpstreamUnavailableError
 from app.engines.moderation.model import Floats, ModerationClassifier
+from app.engines.moderation.stance import HELD, VERSION, held_policies
 from app.engines.moderation.windows import judged_windows
 
 MOST_ENCODED = 2
@@ -58,6 +59,7 @@ class EmbeddedModerator:
             )
         judged, classifier = await asyncio.to_thread(self._by_words, texts)
         encoded = await self._encoded(judged, classifier)
+        _hold(judged)
         name = "embedded-moderation" if encoded else "embedded-lexical"
         columns = [POLICIES.index(policy) for policy in policies]
         scores: list[Mapping[str, float]] = []
@@ -78,7 +80,7 @@ class EmbeddedModerator:
                     for policy, column in zip(policies, columns, strict=True)
                 }
             )
-        return Moderation(scores, EngineReport(name, classifier.version), places)
+        return Moderation(scores, EngineReport(name, f"{classifier.version}-{VERSION}"), places)
 
     def _loaded(self) -> ModerationClassifier:
         with self._loading:
@@ -147,3 +149,12 @@ def _rescore(
         judged_text.scores[row] = classifier.scores(
             logits[position], by_words[position], len(judged_text.spans)
         )
+
+
+def _hold(judged: list[_Judged]) -> None:
+    """Hold the scores of windows that deny, answer, report or have overcome what they speak of."""
+    for judged_text in judged:
+        for row in np.flatnonzero((judged_text.scores > HELD).any(axis=1)).tolist():
+            for policy in held_policies(judged_text.pieces[row]):
+                column = POLICIES.index(policy)
+                judged_text.scores[row, column] = min(judged_text.scores[row, column], HELD)

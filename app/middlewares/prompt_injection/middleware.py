@@ -49,8 +49,8 @@ class PromptInjectionArguments(ScanningArguments):
     )
     level: Level = Field(
         default="standard",
-        description="How readily to suspect: in measurements, strict flags 1 in 7 harmless texts full of the words of "
-        "attacks, standard 1 in 11, permissive 1 in 100; of ordinary requests about 1 in 100.",
+        description="How readily to suspect: in measurements, strict flags 1 in 14 harmless texts full of the words of "
+        "attacks, standard 1 in 22, permissive 1 in 200; of ordinary requests about 1 in 100.",
     )
     threshold: float | None = Field(
         default=None, ge=0, le=1, description="Minimum score that is suspected; overrides the level."

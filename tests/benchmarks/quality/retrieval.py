@@ -48,6 +48,22 @@ def tables(sizes: Sizes, folder: Path) -> Iterator[str]:
         yield asyncio.run(scifact(Path(given), folder, 30 if sizes is SMOKE else None))
 
 
+class RetrievalSet(NamedTuple):
+    """Documents (``_id``, ``title``, ``text``) and questions (``query``, ``relevant``), all of it known."""
+
+    documents: Sequence[Mapping[str, Any]]
+    questions: Sequence[Mapping[str, Any]]
+
+    @classmethod
+    def scifact(cls, data: Path, limit: int | None) -> "RetrievalSet":
+        """Read the first ``limit`` abstracts of SciFact, and the claims of which an abstract is among them."""
+        corpus = _lines(data / "scifact_corpus.jsonl")[:limit]
+        here = {one["_id"] for one in corpus}
+        return cls(
+            corpus, [one for one in _lines(data / "scifact_queries.jsonl") if here & set(one["relevant"])]
+        )
+
+
 class Answer(NamedTuple):
     """What was found for one claim, what is relevant, and how long it took."""
 
@@ -58,7 +74,8 @@ class Answer(NamedTuple):
 
 async def scifact(data: Path, folder: Path, limit: int | None, embedder: Embedder | None = None) -> str:
     """Return the table; the documents go in as users' documents do."""
-    documents, answers_by_rival = await answers(data, folder, limit, embedder)
+    some = RetrievalSet.scifact(data, limit)
+    answers_by_rival = await answers(some, folder, embedder)
     rows = []
     for name, given in answers_by_rival.items():
         scores = [ndcg(answer.documents, answer.relevant) for answer in given]
@@ -66,7 +83,7 @@ async def scifact(data: Path, folder: Path, limit: int | None, embedder: Embedde
         rows.append((name, f"{sum(scores) / len(scores):.3f}", percentile(took, 0.5), percentile(took, 0.95)))
     claims = len(next(iter(answers_by_rival.values())))
     return table(
-        f"Document retrieval on SciFact: {documents:,} abstracts, {claims} claims",
+        f"Document retrieval on SciFact: {len(some.documents):,} abstracts, {claims} claims",
         ("ranked by", "nDCG@10", "p50 ms", "p95 ms"),
         rows,
         "A test set: nothing was chosen on it but between fusions without constants. Times are those of one question "
@@ -75,12 +92,10 @@ async def scifact(data: Path, folder: Path, limit: int | None, embedder: Embedde
 
 
 async def answers(
-    data: Path, folder: Path, limit: int | None, embedder: Embedder | None = None
-) -> tuple[int, dict[str, list[Answer]]]:
-    """Return the number of documents, and by rival what it finds for each claim."""
-    corpus = _lines(data / "scifact_corpus.jsonl")[:limit]
-    here = {one["_id"] for one in corpus}
-    questions = [one for one in _lines(data / "scifact_queries.jsonl") if here & set(one["relevant"])]
+    some: RetrievalSet, folder: Path, embedder: Embedder | None = None
+) -> dict[str, list[Answer]]:
+    """Return by rival what it finds for each question of ``some``, whose documents go into a database in ``folder``."""
+    corpus, questions = some
     async with _filled(folder, corpus, embedder or Encoder(remembered=1)) as (database, encoder):
         words, both = RetrievalService(database), RetrievalService(database, encoder)
         names = await _names(database)
@@ -102,7 +117,7 @@ async def answers(
                 documents = await find(one["query"])
                 took = (time.perf_counter() - started) * 1e3
                 answers_by_rival[name].append(Answer(documents, frozenset(one["relevant"]), took))
-    return len(corpus), answers_by_rival
+    return answers_by_rival
 
 
 def ndcg(answer: Sequence[str], relevant: AbstractSet[str]) -> float:

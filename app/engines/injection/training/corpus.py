@@ -4,14 +4,22 @@ import gzip
 import json
 import random
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
 from app.engines.injection.training.frames import made_up
-from app.engines.injection.training.grammar import CONTRAST_COUNTS, CONTRASTS, drawn
+from app.engines.injection.training.grammar import (
+    CONTRAST_COUNTS,
+    CONTRASTS,
+    COUNTS,
+    GRAMMAR,
+    WIDER,
+    WIDER_COUNTS,
+    drawn,
+)
 
 TEXTS: Final = Path(__file__).parent / "texts"
 OWN_ATTACKS: Final = "attacks.txt"
@@ -26,17 +34,23 @@ TOOL_REQUESTS: Final = (
     *("workbench", "tooltalk", "tau_retail", "toolalpaca_eval", "bfcl_multi_turn", "nestful", "restbench"),
     *("api_bank", "acebench"),
 )
+GRAMMARS: Final[Mapping[str, tuple[Path, Mapping[str, int]]]] = {
+    "grammar": (GRAMMAR, COUNTS),
+    "contrast": (CONTRASTS, CONTRAST_COUNTS),
+    "wider": (WIDER, WIDER_COUNTS),
+}
 _SEED: Final = 20261121
 _SPLIT_SEED: Final = 7
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One text, whether it is an attack, and the set it is from."""
+    """One text, whether it is an attack, the set it is from, and the frame, if it was drawn from one."""
 
     text: str
     attack: bool
     source: str
+    frame: str = ""
 
 
 def own(name: str) -> list[str]:
@@ -110,8 +124,8 @@ def training_set(folder: Path) -> list[Example]:
     """Return everything that is learned from."""
     examples = [*injections(folder), *requests(folder), *reference(), *instructions(folder / "open")]
     examples += [Example(text, attack, "made up") for text, attack in made_up()]
-    examples += [Example(text, attack, "grammar") for text, attack in drawn()]
-    examples += [Example(text, attack, "contrast") for text, attack in drawn(CONTRASTS, CONTRAST_COUNTS)]
+    for source, (grammar, counts) in GRAMMARS.items():
+        examples += [Example(one.text, one.attack, source, one.frame) for one in drawn(grammar, counts)]
     examples += [Example(text, attack=True, source="own") for text in halves(own(OWN_ATTACKS))[0]]
     examples += [Example(text, attack=False, source="own") for text in halves(own(OWN_HARMLESS))[0]]
     return examples

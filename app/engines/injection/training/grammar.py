@@ -1,4 +1,4 @@
-"""Texts drawn from two grammars: rules in a JSON file, each a symbol and what may stand for it."""
+"""Texts drawn from three grammars: rules in a JSON file, each a symbol and what may stand for it."""
 
 import json
 import random
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 GRAMMAR: Final = Path(__file__).parent / "texts" / "grammar.json"
 COUNTS: Final[Mapping[str, int]] = {
@@ -35,20 +35,50 @@ CONTRAST_COUNTS: Final[Mapping[str, int]] = {
 }
 """The second grammar: orders that people give to each other, and attacks that look like something else."""
 
+WIDER: Final = GRAMMAR.with_name("wider.json")
+WIDER_COUNTS: Final[Mapping[str, int]] = {
+    "harmless_motto": 1200,
+    "harmless_chore": 1400,
+    "harmless_trigger": 2000,
+    "harmless_quote": 1200,
+    "harmless_form": 350,
+    "harmless_shots": 200,
+    "harmless_wider_abroad": 1100,
+    "attack_wider_shape": 1200,
+    "attack_wider_shots": 600,
+    "attack_wider_mode": 1100,
+    "attack_wider_claim": 450,
+    "attack_wider_rank": 500,
+    "attack_wider_plain": 600,
+    "attack_wider_quoted": 120,
+    "attack_wider_abroad": 1500,
+}
+"""The third grammar: many short frames by another hand, harmless ones and attacks of the same kinds."""
+
 _SEED: Final = 97
 _SYMBOL: Final = re.compile(r"\{(\w+)\}")
 
 
-def drawn(grammar: Path = GRAMMAR, counts: Mapping[str, int] = COUNTS) -> Iterator[tuple[str, bool]]:
-    """Yield texts of one grammar, each once, and whether they are attacks; every draw is seeded."""
+class GrammarText(NamedTuple):
+    """A text, whether it is an attack, and the frame it was drawn from."""
+
+    text: str
+    attack: bool
+    frame: str
+
+
+def drawn(grammar: Path = GRAMMAR, counts: Mapping[str, int] = COUNTS) -> Iterator[GrammarText]:
+    """Yield texts of one grammar, each once; every draw is seeded."""
     draw = random.Random(_SEED)
     rules = _rules(grammar)
     for symbol, count in counts.items():
-        texts: dict[str, None] = {}
+        texts: dict[str, int] = {}
         for number in range(count):
             frames = rules[symbol]
-            texts.setdefault(_typed(_expanded(frames[number % len(frames)], rules, draw), draw))
-        yield from ((text, symbol.startswith("attack")) for text in texts)
+            text = _typed(_expanded(frames[number % len(frames)], rules, draw), draw)
+            texts.setdefault(text, number % len(frames))
+        for text, frame in texts.items():
+            yield GrammarText(text, symbol.startswith("attack"), f"{symbol} {frame}")
 
 
 def _expanded(text: str, rules: Mapping[str, Sequence[str]], draw: random.Random) -> str:
@@ -64,7 +94,7 @@ def _typed(text: str, draw: random.Random) -> str:
     return text.lower().rstrip(".!?")
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=3)
 def _rules(grammar: Path) -> dict[str, list[str]]:
     rules: dict[str, list[str]] = json.loads(grammar.read_text(encoding="utf-8"))
     return rules

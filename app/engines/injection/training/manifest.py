@@ -14,7 +14,7 @@ from app.engines.injection.training.corpus import (
     TOOL_REQUESTS,
     reference,
 )
-from app.engines.injection.training.grammar import CONTRASTS, GRAMMAR
+from app.engines.injection.training.grammar import CONTRASTS, GRAMMAR, WIDER
 
 RECIPE: Final = "app/engines/injection/training"
 
@@ -79,6 +79,7 @@ _OWN: Final = (
     ("Frames of our own", Path(__file__).with_name("frames.py")),
     ("A grammar of our own", GRAMMAR),
     ("A grammar of contrasts of our own", CONTRASTS),
+    ("A grammar of wider frames of our own", WIDER),
 )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, hstack
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold
 
 from app.engines.injection.classifier import CHAR_BITS, RULE_KINDS, WORD_BITS, features, rule_features, spans
 from app.engines.injection.matching import RuleMatcher
@@ -29,22 +29,26 @@ ROUNDS: Final = 2
 KEPT: Final = 2
 """Windows of a long attack that are learned from: those that look most like one; the rest of it may be harmless."""
 
-FOLDS: Final = 5
+FOLDS: Final = 4
 WEIGHTS: Final[Mapping[str, float]] = {
     "own": 4.0,
     "grammar": 0.4,
     "contrast": 1.5,
+    "wider": 1.5,
     "self-instruct": 3.0,
     "fastchat": 3.0,
 }
 """How much a text weighs by its source: each of our own stands for many that people write, those drawn are alike."""
 
 ORDINARY_ALARMS: Final = 0.005
-LOOKALIKE_ALARMS: Final = 0.10
+LOOKALIKE_ALARMS: Final = 0.03
 """The shares of ordinary requests and of harmless look-alikes that the level standard may flag, in the folds."""
 
-LEVELS: Final = {"strict": 0.2, "standard": LOOKALIKE_ALARMS, "permissive": 0.03}
+LEVELS: Final = {"strict": 0.08, "standard": LOOKALIKE_ALARMS, "permissive": 0.005}
 """The shares of harmless look-alikes that each level may flag."""
+
+LOOKALIKES: Final = frozenset({"own", "wider"})
+"""The sources of look-alikes: our own, and those drawn from frames that no fold has both learned and judged."""
 
 _SEED: Final = 11
 Floats = NDArray[np.float64]
@@ -126,11 +130,12 @@ def highest(logits: Floats, owner: NDArray[np.int64], texts: int) -> Floats:
 
 
 def out_of_fold(examples: Sequence[Example], windows: Windows) -> Floats:
-    """Return for each text the logit that a model gives which never saw it."""
+    """Return for each text the logit that a model gives which never saw it, nor another text of its frame."""
     logits = np.zeros(len(examples))
     labels = [f"{one.source} {one.attack}" for one in examples]
-    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=_SEED)
-    for learned, held in folds.split(np.zeros(len(examples)), labels):
+    groups = [one.frame or f"text {number}" for number, one in enumerate(examples)]
+    folds = StratifiedGroupKFold(FOLDS, shuffle=True, random_state=_SEED)
+    for learned, held in folds.split(np.zeros(len(examples)), labels, groups):
         idf, model = fitted(windows, learned)
         mine = np.isin(windows.owner, held)
         rows = matrix(windows.counts[mine], windows.rules[mine], idf)
@@ -142,7 +147,9 @@ def threshold(examples: Sequence[Example], logits: Floats) -> float:
     """Return the logit above which a text is suspected at the level standard, and print those of all levels."""
     ordinary = [logit for one, logit in zip(examples, logits, strict=True) if one.source in ORDINARY]
     alike = [
-        logit for one, logit in zip(examples, logits, strict=True) if one.source == "own" and not one.attack
+        logit
+        for one, logit in zip(examples, logits, strict=True)
+        if one.source in LOOKALIKES and not one.attack
     ]
     floor = np.quantile(ordinary, 1.0 - ORDINARY_ALARMS) if ordinary else -np.inf
     cuts = {level: max(floor, np.quantile(alike, 1.0 - share)) for level, share in LEVELS.items()}
