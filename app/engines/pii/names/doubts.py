@@ -50,8 +50,9 @@ def is_doubted(text: str, language: str) -> str:
 
 
 def _code(text: str, language: str) -> str:
-    given = language.lower()
-    return leaning_of(text) or "" if given == "auto" else re.split("[-_]", given)[0]
+    if language.lower() == "auto":
+        return leaning_of(text) or ""
+    return re.split("[-_]", language.lower())[0]
 
 
 def readers(text: str, language: str, names: NameEngine) -> tuple[NameEngine, ...]:
