@@ -39,7 +39,7 @@ def _with_context(label: str) -> LabelRule:
 
 
 RULES: Final[dict[str, LabelRule]] = {
-    "PERSON": LabelRule("PERSON", 0.5),
+    "PERSON": LabelRule("PERSON", 0.45),
     "US_SSN": LabelRule("SSN"),
     "EMAIL_ADDRESS": LabelRule("EMAIL"),
     "CREDIT_CARD": LabelRule("CARD"),

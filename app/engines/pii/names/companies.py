@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from app.engines.pii.names.decoding import TaggedSpan
+from app.engines.pii.names.programs import is_program
 from app.engines.pii.names.words import Gazetteer
 
 _WORD: Final = re.compile(r"[^\s,]+")
@@ -37,7 +38,8 @@ def people_apart(text: str, spans: Sequence[TaggedSpan], lists: Gazetteer) -> li
         if span.label in ("ORGANIZATION", "PERSON") and (names := _listed(text, span, lists)):
             kept += names
         elif span.label != "ORGANIZATION":
-            kept.append(span)
+            program = span.label == "PERSON" and is_program(text, span.start, span.end)
+            kept.append(replace(span, label="ORGANIZATION") if program else span)
         elif before and (longer := _with_last_name(text, before, span, lists)):
             kept[-1:] = longer
         else:

@@ -10,8 +10,8 @@ from app.engines.pii.names.language_words import ENDINGS, LETTERS, WORDS
 LANGUAGE = "en"
 """The language under which Presidio keeps every recognizer."""
 
-SUPPORTED: Final = ("en", "de", "fr", "es", "it", "pt", "nl")
-"""The languages that the name taggers were trained for (docs/names.md has their figures)."""
+SUPPORTED: Final = ("en", "de", "fr", "es", "it", "pt", "nl", "sv", "no", "da", "id", "ro")
+"""The languages that the name taggers were trained for (docs/names.md and docs/judgement.md have their figures)."""
 
 _LETTER = re.compile(r"[^\W\d_]+")
 _SAMPLE: Final = 600

@@ -5,6 +5,7 @@ from presidio_analyzer import EntityRecognizer
 
 from app.engines.pii.recognizers.cues import CuedRecognizer, cued
 from app.engines.pii.recognizers.patterns import ExactPatterns
+from app.engines.pii.recognizers.streets import EASTERN, NORTHERN
 
 _LETTER = "A-ZÀ-ÖØ-Þ"
 _NAME = rf"[{_LETTER}][\w'’.\-]{{0,24}}"
@@ -51,6 +52,7 @@ _ENGLISH = (
     (rf"{_HOUSE}\s{_HEADING}(?:(?-i:The\s(?=Strand)))?(?-i:Broadway|Kingsway|Strand|Piccadilly|Whitehall){_KIND_END}{_UNIT}{_TAIL}", 0.65),
     (rf"(?<![\w.,$\-])\d{{2,5}}\s(?:[nsew]\.?\s)?{_LOW}\s(?:street|avenue|ave|boulevard|blvd|road|st|rd|lane|drive|dr)\.?(?:,\s|\s){_LOW},?\s(?:{_STATE}|[a-z]{{2}}),?\s{_ZIP}(?!\w)", 0.65),
     (rf"(?<![\w.,$\-])\d{{2,5}}\s{_LOW}\s(?:street|avenue|boulevard|blvd)(?!\w)", 0.55),
+    (rf"(?<![\w.,$\-])\d{{1,5}}[a-d]?\s{_LOW}\s(?:street|avenue|ave|road|st|rd|lane|drive|close|terrace|gardens|place|court|way)(?:,\s|\s)(?:{_LOW},?\s)?[a-z]{{1,2}}\d[a-z\d]?\s?\d[a-z]{{2}}(?!\w)", 0.65),
     (rf"(?<!\w){_TOWN},\s{_STATE},?\s{_ZIP}(?![\w\-])", 0.65),
     (rf"(?<!\w)(?:p\.?\s?o\.?\s?box|post\soffice\sbox|postfach|apartado(?:\sde\scorreos|\spostal)?|casella\spostale|caixa\spostal|postbus)\s{{1,2}}#?\d{{1,6}}(?!\w){_TAIL}", 0.7),
     (r"(?<!\w)(?-i:Apartment|Apt|Flat|Suite)\.?\s?#?(?=\w{0,2}\d)[\w\-]{1,5}(?![\w\-])", 0.5),
@@ -135,10 +137,10 @@ def address_recognizers() -> list[EntityRecognizer]:
 
 
 class StreetAddressRecognizer(ExactPatterns):
-    """Find street addresses of a dozen countries: a number, capitalized names, a word for street, then the town."""
+    """Find street addresses of two dozen countries: a number, names, a word for street, then the town."""
 
     def __init__(self) -> None:
-        super().__init__("STREET_ADDRESS", [*_ENGLISH, *_GERMANIC, *_ROMANCE, *_ASIAN])
+        super().__init__("STREET_ADDRESS", [*_ENGLISH, *_GERMANIC, *_ROMANCE, *_ASIAN, *NORTHERN, *EASTERN])
 
 
 class CoordinatesRecognizer(CuedRecognizer):

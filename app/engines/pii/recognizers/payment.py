@@ -130,7 +130,8 @@ _ACCOUNT_WORDS = (
         "número da conta",
         "conta(?: corrente| bancária)?",
     ),
-    *("rekening(?: ?nummer)?", "bankrekening", "clabe", "cbu", "rib", "nib", "acct"),
+    *("rekening(?: ?nummer)?", "bankrekening", "clabe", "cbu", "rib", "nib", "acct", "nuban", "cvu", "cci"),
+    *("chave pix", "pix(?: chave)?", "akaun(?: bank)?", "nomor rekening", "số tài khoản", "stk"),
 )
 _BRANCH = (
     *(
@@ -195,6 +196,7 @@ def payment_recognizers() -> list[EntityRecognizer]:
                 (r"(?<![^\W_])account\s{0,2}[:#]?\s{0,2}(?P<value>\d{8,17})(?![\w\-])(?!\.\d)", 0.5),
             ],
         ),
+        PaymentAddressRecognizer(),
         CuedRecognizer("BankBranchRecognizer", "BANK_BRANCH_CODE", [(cued(_BRANCH, _BRANCH_CODE), 0.6)]),
     ]
 
@@ -319,3 +321,17 @@ class BicRecognizer(CuedRecognizer):
     def validate_result(self, pattern_text: str) -> bool | None:
         """Reject codes of countries that do not exist."""
         return None if f" {pattern_text[4:6]} " in f" {_COUNTRIES} " else False
+
+
+class PaymentAddressRecognizer(CuedRecognizer):
+    """Find addresses of India's payments (``ravi@okbank``) behind *UPI* or *VPA*; a bank's handle is no domain."""
+
+    needs_digit = False
+
+    def __init__(self) -> None:
+        cues = ("upi(?: id| address)?", "vpa", "gpay(?: id)?", "bhim(?: id)?")
+        super().__init__(
+            "PaymentAddressRecognizer",
+            "BANK_ACCOUNT_NUMBER",
+            [(cued(cues, r"[\w.\-]{2,64}@[a-z]{2,20}"), 0.6)],
+        )

@@ -12,6 +12,7 @@ from presidio_analyzer.nlp_engine import NlpArtifacts
 from app.engines.phone_regions import REGIONS
 from app.engines.pii.names.nlp import LANGUAGE, EmbeddedArtifacts
 from app.engines.pii.recognizers.cues import NOT_A_DATE, CuedRecognizer, cued
+from app.engines.pii.recognizers.phone_languages import is_local
 
 _CANDIDATE = re.compile(
     r"(?<![\w+.])(?<!\d[-/])(?P<number>\(?\+?(?:\d{1,6}\)?[ .\-]?)?(?:\(\d{1,5}\)[ .\-/]?)?\d{1,15}"
@@ -240,9 +241,9 @@ def _numbers_in(match: re.Match[str]) -> Iterator[tuple[int, int, float]]:
         yield from _within(number, start)
     elif len(alone) > 1 and all(_digits(part) >= _FEWEST for part in alone):
         for part in alone:
-            yield start, start + len(part), _score(part, _digits(part), extended=False)
+            yield start, start + len(part), _score_in(match.string, start, part, extended=False)
             start += len(part) + 1
-    elif score := _score(number, size, extended=match["extension"] is not None):
+    elif score := _score_in(match.string, start, number, extended=match["extension"] is not None):
         yield start, match.end(), score
 
 
@@ -254,6 +255,14 @@ def _within(row: str, offset: int) -> Iterator[tuple[int, int, float]]:
     """Yield what looks like a phone number inside a longer row of digit groups."""
     for match in _IN_A_ROW.finditer(row):
         yield offset + match.start(), offset + match.end(), _NATIONAL
+
+
+def _score_in(text: str, start: int, number: str, *, extended: bool) -> float:
+    """Return the score of a candidate at ``start`` of ``text``, whose language may make a number of it."""
+    score = _score(number, _digits(number), extended=extended)
+    if score in (_SHORT, _BARE) and is_local(text, start, start + len(number)):
+        return _NATIONAL
+    return score
 
 
 def _score(number: str, size: int, *, extended: bool) -> float:

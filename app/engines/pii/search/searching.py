@@ -9,7 +9,7 @@ from presidio_analyzer.predefined_recognizers import SpacyRecognizer
 
 from app.core.contracts.engines import DetectionOptions
 from app.engines.pii.ground.labels import NAME_LABELS, PERSON, RULES, extend, thresholds
-from app.engines.pii.names.doubts import believed, is_doubted
+from app.engines.pii.names.doubts import believed, is_doubted, readers
 from app.engines.pii.names.nlp import EmbeddedArtifacts, EmbeddedNlpEngine, NameTagger
 from app.engines.pii.names.plausible import plausible_parts
 from app.engines.pii.names.structures import structured_people
@@ -117,8 +117,11 @@ class Search:
             if chosen.least:
                 yield from self._patterns(part, low, least, chosen)
             if names:
-                tagger = self._taggers.tagger(options.names)
-                spotted = list(self._names(part, low, least, min(names), tagger))
+                spotted = [
+                    name
+                    for tagger in self._name_taggers(text, options)
+                    for name in self._names(part, low, least, min(names), tagger)
+                ]
                 if PERSON in least:
                     spotted += self._structured(part, low, spotted)
                 yield from spotted if options.strict else self._believed(text, spotted, options.language)
@@ -131,7 +134,8 @@ class Search:
         least = {entity: _CONSIDERED if entity in NAME_LABELS else 0.0 for entity in RULES}
         chosen = WantedRecognizers(dict.fromkeys(range(len(self._scan.recognizers)), 0.0))
         yield from self._patterns(text, 0, least, chosen)
-        yield from self._names(text, 0, least, _CONSIDERED, self._taggers.tagger(options.names))
+        for tagger in self._name_taggers(text, options):
+            yield from self._names(text, 0, least, _CONSIDERED, tagger)
         for start, end, recognizer, pattern, word in refused(self._scan.recognizers, text):
             entity = recognizer.supported_entities[0]
             label = RULES[entity].label
@@ -169,6 +173,11 @@ class Search:
 
     def _artifacts(self, part: str) -> EmbeddedArtifacts:
         return self._nlp.tagged(part, None)
+
+    def _name_taggers(self, text: str, options: DetectionOptions) -> Iterator[NameTagger]:
+        """Yield the taggers that read ``text``."""
+        for names in readers(text, options.language, options.names):
+            yield self._taggers.tagger(names)
 
     def _names(
         self, part: str, low: int, least: dict[str, float], threshold: float, tagger: NameTagger

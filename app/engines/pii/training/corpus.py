@@ -1,8 +1,10 @@
 """Everything the network learns from, in its proportions."""
 
+import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from app.engines.pii.names.words import Gazetteer
 from app.engines.pii.training.examples import Example
@@ -10,8 +12,13 @@ from app.engines.pii.training.filling import written, written_held_out
 from app.engines.pii.training.gazetteer import build_gazetteer
 from app.engines.pii.training.natural import Natural, in_other_cases, natural, with_other_names
 from app.engines.pii.training.negatives import library_code, library_prose, log_lines
+from app.engines.pii.training.open.interfaces import interface_texts
+from app.engines.pii.training.open.names import world_names
+from app.engines.pii.training.open.sets import open_examples
 from app.engines.pii.training.synthetic import synthetic
 from app.engines.pii.training.taught import Lesson
+
+Text = TypeVar("Text")
 
 SEED = 1
 """Of every draw, so that training and judging make the same texts."""
@@ -19,9 +26,11 @@ SEED = 1
 _SYNTHETIC = 22_000
 _CODE_BLOCKS = 2_500
 _LOG_LINES = 600
-_WRITTEN_DRAWS = 3
+_WRITTEN_DRAWS = 4
 _SLOT_COPIES = 2
 _LONGEST_LESSON = 800
+_OPEN_RENAMED = 0.4
+_MESSAGES = 500
 """Each text of `written/` is used as often as `_WRITTEN_DRAWS`, and as often again with other names in it."""
 
 
@@ -35,23 +44,54 @@ class Corpus:
     lessons: Mapping[str, Lesson]
 
 
-def build_corpus(natural_file: Path, seed: int, lessons: Mapping[str, Lesson]) -> Corpus:
-    """Return the corpus; `natural_file` is the labelled text that README.md describes, `lessons` the teacher's."""
+def build_corpus(
+    natural_file: Path, open_folder: Path, seed: int, lessons: Mapping[str, Lesson], share: float = 1.0
+) -> Corpus:
+    """Return the corpus; `lessons` are the teacher's, README.md describes `natural_file` and `open_folder`.
+
+    `share` of each part is taken, by chance, for a short training of weights that have learned from the whole.
+    """
     prose = library_prose()
     labelled = natural(natural_file, seed)
     watched = development(labelled, seed)
+    part = Part(random.Random(seed), share)
+    some = part.of(labelled.training)
     training = [
-        *synthetic(_SYNTHETIC, seed),
-        *labelled.training,
-        *with_other_names(labelled.training, seed + 1),
-        *in_other_cases(labelled.training, 0.18, 0.04, seed + 2),
-        *_written(seed + 4),
-        *_taught(lessons, labelled, seed + 8),
-        *prose,
-        *library_code(_CODE_BLOCKS, seed),
-        *(Example(line, (), "log") for line in log_lines(_LOG_LINES, seed)),
+        *synthetic(int(_SYNTHETIC * share), seed),
+        *some,
+        *with_other_names(some, seed + 1),
+        *in_other_cases(some, 0.35, 0.12, seed + 2),
+        *_written(seed + 4, max(1, round(_WRITTEN_DRAWS * share))),
+        *_taught({text: lessons[text] for text in part.of(list(lessons))}, labelled, seed + 8),
+        *_of_other_languages(part.of(open_examples(open_folder, seed + 9)), seed + 9),
+        *part.of(interface_texts(_MESSAGES, seed + 9)),
+        *part.of(prose),
+        *library_code(int(_CODE_BLOCKS * share), seed),
+        *(Example(line, (), "log") for line in log_lines(int(_LOG_LINES * share), seed)),
     ]
-    return Corpus(training, watched, build_gazetteer(prose), lessons)
+    return Corpus(training, watched, build_gazetteer(prose, world_names(open_folder)), lessons)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Take a share of texts by chance."""
+
+    chance: random.Random
+    share: float
+
+    def of(self, texts: list[Text]) -> list[Text]:
+        """Return the share, in any order; all of them, in their own, where it is 1."""
+        return texts if self.share >= 1 else self.chance.sample(texts, int(len(texts) * self.share))
+
+
+def _of_other_languages(examples: list[Example], seed: int) -> list[Example]:
+    """Return labelled texts of many languages, a share of them also with other names."""
+    renamed = random.Random(seed).sample(examples, int(len(examples) * _OPEN_RENAMED))
+    return [
+        *examples,
+        *with_other_names(renamed, seed),
+        *in_other_cases(examples, 0.04, 0.02, seed),
+    ]
 
 
 def development(labelled: Natural, seed: int) -> dict[str, list[Example]]:
@@ -65,14 +105,14 @@ def development(labelled: Natural, seed: int) -> dict[str, list[Example]]:
     }
 
 
-def _written(seed: int) -> list[Example]:
+def _written(seed: int, draws: int) -> list[Example]:
     examples: list[Example] = []
-    for draw in range(_WRITTEN_DRAWS):
+    for draw in range(draws):
         drawn = written(_SLOT_COPIES, seed + draw)
         examples += [
             *drawn,
             *with_other_names(drawn, seed + draw),
-            *in_other_cases(drawn, 0.15, 0.06, seed + draw),
+            *in_other_cases(drawn, 0.5, 0.25, seed + draw),
         ]
     return examples
 
@@ -85,4 +125,4 @@ def _taught(lessons: Mapping[str, Lesson], labelled: Natural, seed: int) -> list
         for text, lesson in lessons.items()
         if text not in known and len(text) <= _LONGEST_LESSON
     ]
-    return [*examples, *with_other_names(examples, seed), *in_other_cases(examples, 0.1, 0.03, seed)]
+    return [*examples, *with_other_names(examples, seed), *in_other_cases(examples, 0.25, 0.1, seed)]

@@ -7,6 +7,9 @@ from pathlib import Path
 
 Span = tuple[int, int, str]
 
+UNKNOWN = "UNKNOWN"
+"""The label of words of which a set does not say what they are: nothing is learned from them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Example:

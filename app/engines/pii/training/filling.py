@@ -4,7 +4,7 @@ import random
 from dataclasses import dataclass, field
 
 from app.engines.pii.training.examples import Example
-from app.engines.pii.training.lists import happens
+from app.engines.pii.training.lists import entries, happens
 from app.engines.pii.training.markup import Slot, Written, read_written
 from app.engines.pii.training.people import LATIN, drawn, faker_for, first_names, last_names
 from app.engines.pii.training.synthetic import Generator
@@ -19,11 +19,38 @@ _LOCALES = {
     "pl": ("pl_PL",),
     "sv": ("sv_SE",),
     "tr": ("tr_TR",),
+    "da": ("da_DK",),
+    "nb": ("no_NO",),
+    "fi": ("fi_FI",),
+    "cs": ("cs_CZ",),
+    "hu": ("hu_HU",),
+    "ro": ("ro_RO",),
+    "id": ("id_ID",),
+    "vi": ("vi_VN",),
     "en": ("en_US", "en_GB", "en_IN", "en_AU"),
 }
 _ABROAD = {"en": 0.6}
 _ABROAD_ELSEWHERE = 0.25
 _DRAWS = 600
+_LAST_NAME_FIRST = ("hu", "vi")
+_INITIALS = "ABCDEFGHIJKLMNOPRSTVW"
+_SHOPS = (
+    "{last}'s",
+    "{first}'s",
+    "{last} & {other}",
+    "{last} Bank",
+    "{first} {last}",
+    "{last} Brothers",
+    "{last} Deli",
+)
+_STREETS = (
+    "{last} Street",
+    "{last} Avenue",
+    "{last} Park",
+    "{last} Square",
+    "{last} Bridge",
+    "{first} {last} Boulevard",
+)
 
 
 @dataclass(slots=True)
@@ -42,7 +69,31 @@ class Filler:
         if slot.kind == "city":
             return self.generator.places.city()
         first, last = self._pair(slot)
-        return {"full": f"{first} {last}", "first": first, "last": last}[slot.kind]
+        if slot.kind in ("eponym", "product"):
+            return self._thing(slot.kind, first, last)
+        if slot.kind in ("shop", "street"):
+            form = self.generator.chance.choice(_SHOPS if slot.kind == "shop" else _STREETS)
+            return form.format(first=first, last=last, other=self._pair(slot)[1])
+        return self._person(slot, first, last)
+
+    def _thing(self, kind: str, first: str, last: str) -> str:
+        """Return what is called like a person; half are any names, so that the words around them decide."""
+        chance = self.generator.chance
+        if happens(chance, 0.5):
+            return chance.choice(entries("eponyms" if kind == "eponym" else "made products"))
+        return last if kind == "eponym" or happens(chance, 0.2) else first
+
+    def _person(self, slot: Slot, first: str, last: str) -> str:
+        """Return a name in the form of the slot; Hungarian and Vietnamese ones begin with the last name."""
+        if slot.kind in ("first", "last"):
+            return first if slot.kind == "first" else last
+        if slot.kind == "full":
+            return f"{last} {first}" if slot.language in _LAST_NAME_FIRST else f"{first} {last}"
+        second = self.generator.chance.choice(("", f" {self.generator.chance.choice(_INITIALS)}."))
+        if happens(self.generator.chance, 0.3):
+            second = second.strip()
+        initials = f"{first[0]}.{second}"
+        return f"{initials} {last}" if slot.kind == "short" else f"{last}, {initials}"
 
     def _pair(self, slot: Slot) -> tuple[str, str]:
         if slot.same in self._pairs:

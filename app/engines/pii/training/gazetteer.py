@@ -14,14 +14,21 @@ from app.engines.pii.training.places import cities
 _WORD = re.compile(r"[^\W\d_]+")
 _LOWER = re.compile(r"(?<![\w.])[a-z]{2,}(?![\w.(=])")
 _SEEN_TWICE = 2
+_SHORTEST_OTHER = 4
+"""Letters of a name of other lists; shorter ones are words of some language."""
 
 
 def _words(names: Iterable[str]) -> set[str]:
     return {word for name in names for word in _WORD.findall(name.lower())} - set(entries("too common"))
 
 
-def build_gazetteer(prose: Sequence[Example]) -> Gazetteer:
-    """Return the lists; `prose` is text without names, its small-letter words count as common ones."""
+def build_gazetteer(
+    prose: Sequence[Example], others: tuple[Iterable[str], Iterable[str]] = ((), ())
+) -> Gazetteer:
+    """Return the lists; `prose` is text without names, its small-letter words count as common ones.
+
+    `others` are first and last names of other lists.
+    """
     lists: dict[str, set[str]] = defaultdict(set)
     for locale in LOCALE_WEIGHTS:
         lists["f"] |= _words(first_names(locale))
@@ -37,6 +44,8 @@ def build_gazetteer(prose: Sequence[Example]) -> Gazetteer:
     lists["s"] = _words((*entries("industries"), *entries("company suffixes")))
     lists["d"] = _words((*entries("street names"), *entries("street kinds")))
     lists["w"] = _common_words(prose)
+    for kind, names in zip("fl", others, strict=True):
+        lists[kind] |= {word for word in _words(names) - lists["w"] if len(word) >= _SHORTEST_OTHER}
     bits: dict[int, int] = defaultdict(int)
     for kind, words in lists.items():
         for word in words:

@@ -4,8 +4,12 @@ A file holds one text a line; `\n` and `\t` written out are a line break and a t
 `%% en mail` says the language and the kind of the texts below it. In a text,
 
 * `[P:Maria Keller]` marks a person, `[L:…]` a place, `[O:…]` an organization, `[A:…]` an address;
-* `[P=full]`, `[P=first]`, `[P=last]`, `[L=city]`, `[O=company]`, `[A=address]` are slots; `[P=first.f]` asks for
-  a woman's name, `.m` for a man's; slots with one number (`[P=full#1]`, `[P=last#1]`) are one person.
+* `[P=full]`, `[P=first]`, `[P=last]`, `[P=short]` (J. Berg), `[P=reversed]` (Berg, J.), `[L=city]`, `[L=street]`,
+  `[O=company]`, `[O=shop]`, `[A=address]` are slots; `[P=first.f]` asks for a woman's name, `.m` for a man's; slots
+  with one number (`[P=full#1]`, `[P=last#1]`) are one person;
+* `[N=last]`, `[N=first]`, `[N=eponym]`, `[N=product]` are slots for words that name nobody where they stand.
+
+Texts of the kinds `lower` and `upper` are put into small letters and capitals.
 
 Any other bracket is text.
 """
@@ -20,7 +24,8 @@ from app.engines.pii.training.examples import Example, Span
 
 WRITTEN = Path(__file__).parent / "written"
 LABELS = {"P": "PERSON", "L": "LOCATION", "O": "ORGANIZATION", "A": "ADDRESS"}
-_MARK = re.compile(r"\[([PLOA])(?::([^\]\[]+)|=(\w+)(?:\.([fm]))?(?:#(\d))?)\]")
+_CASES: dict[str, Callable[[str], str]] = {"lower": str.lower, "upper": str.upper}
+_MARK = re.compile(r"\[([PLOAN])(?::([^\]\[]+)|=(\w+)(?:\.([fm]))?(?:#(\d))?)\]")
 _ESCAPE = re.compile(r"\\([nt\\])")
 _ESCAPES = {"n": "\n", "t": "\t", "\\": "\\"}
 _HEADER = "%%"
@@ -29,7 +34,7 @@ _HELD_OUT = "held_out_"
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Ask for a name: `kind` is full, first, last, city, company or address; `same` numbers the persons of a text."""
+    """Ask for a name: `kind` is what stands behind the label's letter; `same` numbers the persons of a text."""
 
     kind: str
     language: str
@@ -62,11 +67,13 @@ class Written:
             text += _plain(self.markup[position : match.start()])
             label, written, kind, gender, same = match.groups()
             name = _plain(written) if written else fill(Slot(kind, self.language, gender or "", same or ""))
-            spans.append((len(text), len(text) + len(name), LABELS[label]))
+            if label in LABELS:
+                spans.append((len(text), len(text) + len(name), LABELS[label]))
             text += name
             position = match.end()
         text += _plain(self.markup[position:])
-        return Example(text, tuple(spans), f"written {self.language} {self.kind}")
+        example = Example(text, tuple(spans), f"written {self.language} {self.kind}")
+        return example.recased(_CASES[self.kind]) if self.kind in _CASES else example
 
 
 def _plain(text: str) -> str:

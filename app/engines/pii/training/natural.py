@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.engines.pii.training.examples import Example, Span, read_examples
+from app.engines.pii.training.examples import UNKNOWN, Example, Span, read_examples
 from app.engines.pii.training.lists import happens
 from app.engines.pii.training.synthetic import Generator
 
@@ -43,7 +43,7 @@ def _renamed(example: Example, generator: Generator) -> Example:
         text += example.text[position:start]
         old = example.text[start:end]
         mention = start > 0 and example.text[start - 1] == "@"
-        keep = mention or generator.chance.random() < _KEPT
+        keep = mention or label == UNKNOWN or generator.chance.random() < _KEPT
         new = old if keep else _replacement(old, label, generator)
         spans.append((len(text), len(text) + len(new), label))
         text += new

@@ -19,7 +19,7 @@ _PUBLIC = (
         "Bank of {city}",
     ),
     *("{city} City Council", "{city} Police Department", "Ministry of {field}", "Department of {field}"),
-    *("{last} & {other}", "{last} & Sons", "{last}, {other} and {last}", "{last} {trade}", "{last} {suffix}"),
+    *("{last} & {other}", "{last} & Sons", "{last}, {other} & {last}", "{last} {trade}", "{last} {suffix}"),
     *("{city} Tigers", "{city} Chamber of Commerce", "{city} Airport Authority", "{city} Water Company"),
     *(
         "{city} Institute of Technology",

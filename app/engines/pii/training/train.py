@@ -1,6 +1,6 @@
 """Build the training text, train the network on one core, and write the weights.
 
-python -m app.engines.pii.training.train DATA_FOLDER OUT.npz [--rounds 5] [--taught LESSONS.jsonl ...]
+python -m app.engines.pii.training.train DATA_FOLDER OPEN_FOLDER OUT.npz [--rounds 5] [--taught LESSONS.jsonl ...]
 """
 
 import argparse
@@ -133,8 +133,11 @@ def main() -> None:
     parser.add_argument(
         "data", type=Path, help="the folder that holds train.jsonl (README.md says what it is made of)"
     )
+    parser.add_argument("open", type=Path, help="the folder of the open sets (open/sets.py says which)")
     parser.add_argument("out", type=Path)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--share", type=float, default=1.0, help="of the text, for a short last training")
+    parser.add_argument("--rate", type=float, default=_CONTINUED_RATE, help="learning rate behind --start")
     parser.add_argument("--start", type=Path, help="weights of an earlier run to go on from")
     parser.add_argument(
         "--taught", type=Path, nargs="*", default=[], help="lessons of the accurate tagger (see taught.py)"
@@ -143,10 +146,12 @@ def main() -> None:
         "--bfloat16", action="store_true", help="products in 16 bits, on processors that are faster so"
     )
     options = parser.parse_args()
-    corpus = build_corpus(options.data / "train.jsonl", SEED, read_lessons(options.taught))
+    corpus = build_corpus(
+        options.data / "train.jsonl", options.open, SEED, read_lessons(options.taught), options.share
+    )
     if options.start:
         parameters, table = restore(options.start)
-        network, rate = Network(SEED, table, parameters), _CONTINUED_RATE
+        network, rate = Network(SEED, table, parameters), options.rate
     else:
         table = build_table(example.text for example in corpus.training)
         network, rate = Network(SEED, table), _LEARNING_RATE

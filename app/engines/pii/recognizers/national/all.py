@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from app.engines.pii.recognizers.national import americas, asia, documents, east, west
+from app.engines.pii.recognizers.national import americas, asia, documents, east, south, west
 from app.engines.pii.recognizers.national.rows import NationalRecognizer
 
 ROWS: Final = (
@@ -10,6 +10,7 @@ ROWS: Final = (
     *east.ROWS,
     *americas.ROWS,
     *asia.ROWS,
+    *south.ROWS,
     *documents.ROWS,
 )
 """The rows of all regions."""

@@ -3,8 +3,11 @@
 import pytest
 
 from app.core.contracts.engines import DetectionOptions
-from app.engines.pii.names.doubts import believed, is_doubted
+from app.engines.pii.names.doubts import believed, is_doubted, readers
+from app.engines.pii.names.programs import is_program
+from app.engines.pii.names.tagger import TaggedSpan
 from app.engines.pii.search.analyzer import Analyzer
+from app.engines.pii.search.searching import Search
 
 NAMELESS = {
     "tr": "Sipariş ettiğim kitaplar henüz gelmedi, ama kargo şirketi yarın teslim edileceğini söyledi.",
@@ -39,6 +42,8 @@ def test_known_names_are_found_there(analyzer: Analyzer, code: str) -> None:
 
 def test_strict_doubts_nothing_and_a_given_language_is_believed(analyzer: Analyzer) -> None:
     text = NAMELESS["fi"]
+    analyzer = Analyzer(Readers("kuljetusliike"))
+    assert people(analyzer, text) == []
     assert people(analyzer, text, language="en") == people(analyzer, text, language="de-AT") != []
     assert set(people(analyzer, text, language="en")) <= set(people(analyzer, text, strict=True))
 
@@ -64,9 +69,63 @@ def test_names_that_no_list_holds_need_certainty() -> None:
         return believed(text, start, end, score, code, lambda _: "f" if listed else "") is not None
 
     assert holds(0.5, "fi", listed=True)
-    assert not holds(0.9, "fi", listed=False)
-    assert holds(0.98, "fi", listed=False)
+    assert not holds(0.75, "fi", listed=False)
+    assert holds(0.85, "fi", listed=False)
+    assert not holds(0.75, "ro", listed=False)
     assert holds(0.5, "pt", listed=False)
+    assert holds(0.5, "no", listed=False)
+
+
+def test_a_single_word_that_no_list_holds_needs_more_certainty_than_two() -> None:
+    text = "Kirjeen sai Qvorst eilen"
+    start, end = text.index("Qvorst"), text.index(" eilen")
+    assert believed(text, start, end, 0.85, "fi", lambda _: "") is None
+    assert believed(text, start, end, 0.95, "fi", lambda _: "") == (start, end)
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [("en", ("accurate",)), ("fi", ("accurate", "fast")), ("pt-BR", ("accurate", "fast")), ("no", ("fast",))],
+)
+def test_the_accurate_tagger_is_never_alone_outside_english(code: str, expected: tuple[str, ...]) -> None:
+    assert readers("", code, "accurate") == expected
+    assert readers("", code, "fast") == ("fast",)
+
+
+def test_the_language_of_the_text_says_who_reads_it() -> None:
+    assert readers(NAMELESS["fi"], "auto", "accurate") == ("accurate", "fast")
+    assert readers(NAMELESS["id"], "auto", "accurate") == ("fast",)
+    assert readers("Please call Daniel Schneider about the invoice.", "auto", "accurate") == ("accurate",)
+
+
+class Readers:
+    """Count the texts that a tagger reads, and find one word in each."""
+
+    def __init__(self, word: str) -> None:
+        self.word, self.texts = word, []
+
+    def kinds(self, word: str) -> str:
+        return ""
+
+    def __call__(self, text: str, threshold: float) -> list[TaggedSpan]:
+        self.texts.append(text)
+        start = text.find(self.word)
+        return [TaggedSpan(start, start + len(self.word), "PERSON", 0.99)] if start >= 0 else []
+
+
+def test_both_taggers_find_people_where_both_read() -> None:
+    # The real accurate tagger is slow to load.
+    fast, accurate = Readers("Matti"), Readers("Liisa")
+    search = Search(fast)
+    search._taggers._loaded["accurate"] = accurate
+    text = "Tilaamani kirjat eivät ole vielä tulleet, mutta Matti ja Liisa sanoivat niiden saapuvan."
+    options = DetectionOptions(names="accurate", entities=frozenset({"PERSON"}))
+    found = {text[f.start : f.end] for f in search.findings(text, options) if f.label == "PERSON"}
+    assert {"Matti", "Liisa"} <= found
+    assert fast.texts == accurate.texts == [text]
+    english = "The books have not arrived yet, but Matti said that Liisa would be here soon."
+    found = {english[f.start : f.end] for f in search.findings(english, options) if f.label == "PERSON"}
+    assert found == {"Liisa"}
 
 
 def test_chats_in_small_letters_keep_sure_names() -> None:
@@ -75,3 +134,26 @@ def test_chats_in_small_letters_keep_sure_names() -> None:
     assert believed(text, start, end, 0.96, "da", lambda _: "f") == (start, end)
     assert believed(text, start, end, 0.8, "da", lambda _: "f") is None
     assert believed(text.capitalize(), start, end, 0.96, "da", lambda _: "f") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "expected"),
+    [
+        ("Add Oracle, MongoDB, Redis and Cassandra to the list.", "Cassandra", True),
+        ("We migrated from Jenkins to GitHub Actions.", "Jenkins", True),
+        ("Ask Oracle, Redis and Cassandra.", "Cassandra", False),
+        ("Ask Anna, and GitHub support.", "Anna", False),
+        ("Anna moved from Jenkins to GitHub.", "Anna", False),
+        ("We moved the task from Anna to Ben.", "Anna", False),
+    ],
+)
+def test_a_program_is_told_by_the_programs_beside_it(text: str, word: str, expected: bool) -> None:
+    start = text.index(word)
+    assert is_program(text, start, start + len(word)) is expected
+
+
+def test_standard_leaves_programs_and_strict_hides_them(analyzer: Analyzer) -> None:
+    text = "Add Oracle, MongoDB, Redis and Cassandra to the list."
+    assert people(analyzer, text) == []
+    spans = analyzer.analyze(text, DetectionOptions(strict=True))
+    assert ("Cassandra", "ORGANIZATION") in {(text[s.start : s.end], s.label) for s in spans}

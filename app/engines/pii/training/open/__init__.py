@@ -1,0 +1,1 @@
+"""Read the open sets in many languages that the fast tagger also learns from."""
