@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
+from app.core.access import Caller
 from app.core.identities import TrustedIssuer
 
 TokenFault = Literal[
@@ -30,6 +31,17 @@ class TokenRefusedError(Exception):
     def __init__(self, reason: TokenFault) -> None:
         super().__init__(reason)
         self.reason: TokenFault = reason
+
+
+class CallerRefusedError(Exception):
+    """A token names nobody who may call; ``caller`` is whom it would have been, where that is clear."""
+
+    def __init__(
+        self, reason: TokenFault | Literal["ended", "address"], caller: Caller | None = None
+    ) -> None:
+        super().__init__(reason)
+        self.reason: TokenFault | Literal["ended", "address"] = reason
+        self.caller = caller
 
 
 class TokenHead(NamedTuple):

@@ -18,13 +18,14 @@ from app.core.errors import (
 )
 from app.core.events import Changed
 from app.core.request import RequestInfo
+from app.core.tokens import CallerRefusedError
 from app.services.access.identity.end_users import EndUsers
 from app.services.access.identity.ends import IDENTITY_ENDED
 from app.services.access.identity.lookups import few_lookups, turn
 from app.services.access.identity.mirror_changes import DIRECTORY_CHANGED
 from app.services.access.identity.stored_issuers import ISSUERS_CHANGED
 from app.services.access.refused_credentials import Reason, RefusedCredentials
-from app.services.access.token_callers import CallerRefusedError, TokenCallers
+from app.services.access.token_callers import TokenCallers
 from app.services.audit.audit import AuditService
 from app.services.caching import ShortMemory
 from app.store.access.access import StoredKey, find_key_with_tenant

@@ -7,13 +7,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from ipaddress import IPv4Network, IPv6Network, ip_network
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from app.core.access import Caller
 from app.core.addresses import is_within
 from app.core.contracts.identity_policy import IdentityPolicy
 from app.core.identities import MappingRule, TrustedIssuer, agents_of
-from app.core.tokens import TokenFault, TokenReader, TokenRefusedError, VerifiedToken
+from app.core.tokens import CallerRefusedError, TokenReader, TokenRefusedError, VerifiedToken
 from app.services.access.identity.ends import IdentityEnds
 from app.services.access.identity.lookups import few_lookups, turn
 from app.services.access.identity.memberships import (
@@ -77,17 +77,6 @@ class _Standing(NamedTuple):
 
     tenant: Tenant | None
     is_over: bool
-
-
-class CallerRefusedError(Exception):
-    """A token names nobody who may call; ``caller`` is whom it would have been, where that is clear."""
-
-    def __init__(
-        self, reason: TokenFault | Literal["ended", "address"], caller: Caller | None = None
-    ) -> None:
-        super().__init__(reason)
-        self.reason: TokenFault | Literal["ended", "address"] = reason
-        self.caller = caller
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from app.cli.connections import protocol_with
 from starlette.types import Message, Receive, Scope, Send
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
+
+from app.cli.serve.connections import protocol_with
 
 JSON = (b"content-type", b"application/json")
 GET = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"

@@ -22,11 +22,11 @@ from app.core.audit import OUTCOME_OK
 from app.core.errors import ForbiddenError, NotFoundError, OverloadedError, UnauthenticatedError
 from app.core.identities import ConsoleClient, MappingRule, issuer_id
 from app.core.request import RequestInfo
-from app.core.tokens import TokenRefusedError, VerifiedToken
+from app.core.tokens import CallerRefusedError, TokenRefusedError, VerifiedToken
 from app.services.access.credentials import Authenticator
 from app.services.access.issuer_keys import IssuerKeys
 from app.services.access.sessions import SessionService
-from app.services.access.token_callers import CallerRefusedError, TokenCallers
+from app.services.access.token_callers import TokenCallers
 from app.services.caching import ShortMemory
 from app.upstream.issuers import IssuerClient, IssuerDownError
 
