@@ -74,6 +74,7 @@ def test_every_other_module_and_all_weights_are_shipped(shipped):
         "app/console/vendored/htmx.min.js",
         "app/engines/secrets/seed_words.json",
         "app/engines/pii/weights/tagger.npz",
+        "app/engines/pii/weights/tagger-world.npz",
         "app/engines/pii/transformer/weights/names-int8.onnx",
         "app/engines/grounding/weights/judge.json",
     } <= wanted

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from app.core.contracts.engines import DetectionOptions, NameEngine
+from app.core.contracts.engines import DetectionOptions
+from app.engines.pii.names.doubts import TaggerName
 
 if TYPE_CHECKING:  # the server only chooses a tagger and never loads one
     from app.engines.pii.names.nlp import NameTagger
@@ -45,14 +46,14 @@ def accurate_available() -> bool:
 
 
 class Taggers:
-    """The taggers of one process, each loaded on first use."""
+    """The taggers of one process, each loaded on first use; ``fast`` stands in for both fast ones."""
 
     def __init__(self, fast: "NameTagger | None" = None) -> None:
-        self._loaded: dict[str, NameTagger] = {}
+        self._loaded: dict[TaggerName, NameTagger] = {}
         if fast is not None:
-            self._loaded["fast"] = fast
+            self._loaded["fast"] = self._loaded["world"] = fast
 
-    def tagger(self, names: NameEngine) -> "NameTagger":
+    def tagger(self, names: TaggerName) -> "NameTagger":
         """Return the tagger called ``names``, or raise TransformerUnavailableError."""
         if names not in self._loaded:
             self._loaded[names] = _LOADERS[names]()
@@ -65,10 +66,20 @@ def _fast() -> "NameTagger":
     return Tagger.embedded()
 
 
+def _world() -> "NameTagger":
+    from app.engines.pii.names.tagger import WORLD, Tagger  # noqa: PLC0415 - first text of another language only
+
+    return Tagger.embedded(WORLD)
+
+
 def _accurate() -> "NameTagger":
     from app.engines.pii.transformer.model import TransformerTagger  # noqa: PLC0415 - first use only: heavy
 
     return TransformerTagger.embedded()
 
 
-_LOADERS: dict[str, "Callable[[], NameTagger]"] = {"fast": _fast, "accurate": _accurate}
+_LOADERS: dict[TaggerName, "Callable[[], NameTagger]"] = {
+    "fast": _fast,
+    "world": _world,
+    "accurate": _accurate,
+}

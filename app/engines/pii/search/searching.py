@@ -117,14 +117,15 @@ class Search:
             if chosen.least:
                 yield from self._patterns(part, low, least, chosen)
             if names:
+                taggers = self._name_taggers(text, options)
                 spotted = [
-                    name
-                    for tagger in self._name_taggers(text, options)
-                    for name in self._names(part, low, least, min(names), tagger)
+                    name for tagger in taggers for name in self._names(part, low, least, min(names), tagger)
                 ]
                 if PERSON in least:
                     spotted += self._structured(part, low, spotted)
-                yield from spotted if options.strict else self._believed(text, spotted, options.language)
+                yield from (
+                    spotted if options.strict else self._believed(text, spotted, options.language, taggers)
+                )
 
     def considered(self, text: str, options: DetectionOptions) -> Iterator[Finding]:
         """Yield every match in ``text``, whatever its type and score; takes longer than `findings`.
@@ -174,10 +175,9 @@ class Search:
     def _artifacts(self, part: str) -> EmbeddedArtifacts:
         return self._nlp.tagged(part, None)
 
-    def _name_taggers(self, text: str, options: DetectionOptions) -> Iterator[NameTagger]:
-        """Yield the taggers that read ``text``."""
-        for names in readers(text, options.language, options.names):
-            yield self._taggers.tagger(names)
+    def _name_taggers(self, text: str, options: DetectionOptions) -> list[NameTagger]:
+        """Return the taggers that read ``text``."""
+        return [self._taggers.tagger(name) for name in readers(text, options.language, options.names)]
 
     def _names(
         self, part: str, low: int, least: dict[str, float], threshold: float, tagger: NameTagger
@@ -219,9 +219,11 @@ class Search:
                 base=_STRUCTURED_SCORE,
             )
 
-    def _believed(self, text: str, findings: Iterable[Finding], language: str) -> Iterator[Finding]:
+    def _believed(
+        self, text: str, findings: Iterable[Finding], language: str, taggers: Sequence[NameTagger]
+    ) -> Iterator[Finding]:
         """Yield findings, of people in a language that the tagger was not trained for only what else bears out."""
-        kinds = getattr(self._taggers.tagger("fast"), "kinds", None)
+        kinds = next((of for tagger in taggers if (of := getattr(tagger, "kinds", None)) is not None), None)
         code: str | None = None
         for finding in findings:
             if finding.label != PERSON or kinds is None:
