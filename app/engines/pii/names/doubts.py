@@ -31,6 +31,7 @@ _SURE_AT_THE_START: Final = 0.7
 _SURE_WHERE_TRAINED: Final = 0.9
 _LIKELY: Final = 0.5
 
+_OTHER_LETTER: Final = re.compile(r"[^\W\d_a-zA-Z]")
 _WORD: Final = re.compile(r"\S+")
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
 _SENTENCE_START: Final = re.compile(r"(?:^|[.!?:…\n\"“”„»«–•\-])\s*$")
@@ -61,11 +62,12 @@ def _code(text: str, language: str) -> str:
 def readers(text: str, language: str, names: NameEngine) -> tuple[TaggerName, ...]:
     """Return the taggers that read ``text`` where the caller asks for ``names``.
 
-    Texts in English, and those whose language cannot be told, are read by the tagger that knows English best. The
-    accurate one was trained on little else: elsewhere the fast one reads, too, and alone where it is better.
+    Texts in English, and those whose language cannot be told and whose letters are all English, are read by the tagger
+    that knows English best. The accurate one was trained on little else: elsewhere the fast one reads, too, and alone
+    where it is better.
     """
     code = _code(text, language)
-    if code in ("", "en"):
+    if code == "en" or (not code and _OTHER_LETTER.search(text) is None):
         return (names,)
     return ("world",) if names == "fast" or code in _BETTER_FAST else (names, "world")
 

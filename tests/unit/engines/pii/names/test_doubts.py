@@ -85,7 +85,12 @@ def test_a_single_word_that_no_list_holds_needs_more_certainty_than_two() -> Non
 
 @pytest.mark.parametrize(
     ("code", "expected"),
-    [("en", ("accurate",)), ("fi", ("accurate", "world")), ("pt-BR", ("accurate", "world")), ("no", ("world",))],
+    [
+        ("en", ("accurate",)),
+        ("fi", ("accurate", "world")),
+        ("pt-BR", ("accurate", "world")),
+        ("no", ("world",)),
+    ],
 )
 def test_the_accurate_tagger_is_never_alone_outside_english(code: str, expected: tuple[str, ...]) -> None:
     assert readers("", code, "accurate") == expected
@@ -97,7 +102,8 @@ def test_the_language_of_the_text_says_who_reads_it() -> None:
     assert readers(NAMELESS["id"], "auto", "accurate") == ("world",)
     assert readers(NAMELESS["id"], "auto", "fast") == ("world",)
     assert readers("Please call Daniel Schneider about the invoice.", "auto", "fast") == ("fast",)
-    assert readers("Schneider 4711", "auto", "fast") == ("fast",)
+    assert readers("Schneider 4711 – ok", "auto", "fast") == ("fast",)
+    assert readers("Sjøberg 4711 – ok", "auto", "fast") == ("world",)
     assert readers("Please call Daniel Schneider about the invoice.", "auto", "accurate") == ("accurate",)
 
 
