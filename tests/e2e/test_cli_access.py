@@ -131,7 +131,7 @@ def test_a_service_says_the_same_and_to_custodians_of_a_tenant_what_concerns_it(
         assert (own["taken"], own["issuer"], len(own["rules"])) == (True, issuer.url, 3)
         assert {rule["tenant"] for rule in own["rules"]} == {"default"}
         strange = json.loads(tried(1, custodian, "--json", sub="grace", groups=["strangers"]))
-        assert (strange["reason"], [rule["maps"] for rule in strange["rules"]]) == ("unmapped", [False] * 3)
+        assert (strange["reason"], [rule["maps"] for rule in strange["rules"]]) == ("elsewhere", [False] * 3)
         assert "audiences" in tried(1, custodian, aud="https://of-payroll.example.com")
 
         other = sluice("keys", "create", "--role", "invoker", environment=service.environment).stdout.strip()

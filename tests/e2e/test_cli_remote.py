@@ -28,6 +28,9 @@ READING = (
     "keys list --tenant acme --json",
     "tenants list",
     "tenants list --json",
+    "issuers list",
+    "issuers list --json",
+    "issuers show https://kept.example.com",
     "policies get",
     "policies diff {files}/policy.json",
     "policies diff {files}/policy.json --json",
@@ -104,11 +107,19 @@ OF_THEIR_OWN = {
     "vault erase": "test_scopes_end_alike",
     "subjects erase": "test_scopes_end_alike",
     "access explain": "tests/e2e/test_cli_access.py",
+    **dict.fromkeys(
+        ("issuers add", "issuers change", "issuers remove", "issuers test"), "test_issuers_live_and_end_alike"
+    ),
     "audit verify": "test_the_log_is_verified_there",
     "status": "tests/e2e/test_status.py",
 }
 """Commands that change something, or print something else there, and what tries them."""
 GIVEN = f"{SECRET}\n"
+ISSUER = """
+issuer: https://NAME.example.com
+audience: [https://sluice.example.com/mcp]
+tenants: [acme]
+"""
 TRIES = 4
 """How often two places are compared: between them a background may seal events or sign a checkpoint."""
 
@@ -118,6 +129,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
     with two_places(tmp_path_factory.mktemp("places")) as made:
         made.must("tenants create acme")
         made.must("keys create --tenant acme --role invoker --name desk")
+        made.must("issuers add -", ISSUER.replace("NAME", "kept"))
         yield made
 
 
@@ -262,6 +274,19 @@ def test_providers_are_stored_and_deleted_alike(places: Places) -> None:
     shown = json.loads(places.must("providers get xt"))
     assert (shown["origin"], shown["hasApiKey"]) == ("api", True)
     alike(places, "providers delete NAME --yes")
+
+
+def test_issuers_live_and_end_alike(places: Places) -> None:
+    alike(places, "issuers add -", ISSUER)
+    alike(places, "issuers change -", f"{ISSUER}maxTokenAge: 60\n")
+    shown = json.loads(places.must("issuers show https://xt.example.com"))
+    assert (shown["version"], shown["settings"]["maxTokenAge"]) == (2, 60)
+    tried = [run("issuers test https://xt.example.com") for run in (places.here, places.there)]
+    assert [done.returncode for done in tried] == [1, 1]
+    assert notes(tried[0].stderr) == notes(tried[1].stderr)
+    alike(places, "issuers remove https://NAME.example.com --yes")
+    gone = [run("issuers show https://xt.example.com") for run in (places.here, places.there)]
+    assert [done.returncode for done in gone] == [1, 1]
 
 
 def test_groups_and_pipelines_are_stored_alike(places: Places) -> None:

@@ -165,7 +165,7 @@ REFUSED: dict[str, tuple[dict[str, Any], int, str, str]] = {
     "union": ({"roles": ["operator", "auditor"]}, 422, "/rules/0/roles", "auditor + operator"),
     "system": ({"tenant": "system"}, 422, "/rules/0/tenant", "only the settings"),
     "no role": ({"roles": []}, 422, "/rules/0/roles", "at least 1"),
-    "no claim": ({"when": {}}, 422, "/rules/0/when", "at least 1"),
+    "no claim": ({"when": {}}, 422, "/rules/0", "it would map everybody"),
 }
 
 

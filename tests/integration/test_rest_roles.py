@@ -48,7 +48,6 @@ ALLOWED: dict[str, set[Role] | None] = {
     "POST /api/v1/keys": CUSTODIAN,
     "GET /api/v1/keys/usage": CUSTODIAN,
     "GET /api/v1/keys/identities": CUSTODIAN,
-    "POST /api/v1/keys/identities/explain": CUSTODIAN,
     "GET /api/v1/keys/{key_id}": CUSTODIAN,
     "DELETE /api/v1/keys/{key_id}": CUSTODIAN,
     "POST /api/v1/keys/{key_id}/rotate": CUSTODIAN,

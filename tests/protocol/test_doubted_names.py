@@ -9,6 +9,7 @@ from tests.protocol.mcp_wire import HANDSHAKE, MODERN, client
 
 NAMELESS = "Tilaamani kirjat eivät ole vielä tulleet, mutta kuljetusliike sanoi niiden saapuvan huomenna."
 NAMED = "Tilaamani kirjat eivät ole vielä tulleet, mutta Daniel Schneider sanoi niiden saapuvan."
+DOUBTED = "Kirjeen sai eilen Varsten, mutta vastausta ei ole vielä tullut."
 
 
 async def redacted(door: str, url: str, text: str, **arguments: str) -> tuple[str, str]:
@@ -36,5 +37,6 @@ async def test_words_of_other_languages_are_no_people_at_every_door(tmp_path):
             assert "'fi'" in warnings
             hidden, _ = await redacted(door, url, NAMED)
             assert "[PERSON_1] sanoi niiden saapuvan." in hidden and "[PERSON_2]" not in hidden
-            strict, _ = await redacted(door, url, NAMELESS, aggressiveness="strict")
-            assert "[PERSON_" in strict
+            doubted, _ = await redacted(door, url, DOUBTED)
+            strict, _ = await redacted(door, url, DOUBTED, aggressiveness="strict")
+            assert "Varsten" in doubted and "[PERSON_" in strict

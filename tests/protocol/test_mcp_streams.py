@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -143,7 +144,7 @@ class Bounding(Access):
     async def acting(self, caller, names, request):
         if self.left is None:
             raise ForbiddenError("Nothing is done for this end user.")
-        return replace(await super().acting(caller, names, request), **self.left)
+        return replace(await super().acting(caller, (), request), **self.left)
 
 
 @pytest.mark.parametrize("opened", [HANDSHAKE, MODERN])
@@ -159,8 +160,10 @@ async def test_a_stream_ends_when_its_end_user_may_do_less(opened, left):
     open_stream = getting if opened == HANDSHAKE else listening
     async with (
         connected(build(authenticator=access, ping_s=0.02), opened) as wire,
-        open_stream(wire) as stream,
+        AsyncExitStack() as opening,
     ):
+        wire.http.headers["x-sluice-user"] = "grace"
+        stream = await opening.enter_async_context(open_stream(wire))
         await stream.line()
         access.left = {"user_grants": None}  # more than before
         await asyncio.sleep(0.2)

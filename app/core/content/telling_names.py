@@ -28,99 +28,98 @@ _LETTERS: Final = str.maketrans({"ß": "ss", "ø": "o", "ı": "i", "đ": "d", "�
 
 _WORDS: Final[frozenset[str]] = frozenset(
     """
-    2fa aadhaar aadhar aaid aba abarouting abgabenkontonummer ablaufdatum abn abonne accession account
-    accountname acct achternaam acn acra address adhaar adherent admis admise admission admitted adoazonosito
-    adoazonositoja adoszam adres adresse adt advertising afa afiliacion afiliado afip afm age aged ahcip ahv
-    ahvn13 ajokortti alter alumni alumno aluno alv amka aniversario anmelde anmeldename anniversaire anschrift
-    apellido apellidos aplieciba apolice appointment approbations arac arbn arzt arztnummer arztpraxis
-    asegurado asmens asmenskodas associate assurance assure aufenthaltstitel aufgenommen aufnahmedatum ausweis
-    ausweisnr ausweisnummer auth authentication authorization autokennzeichen avis avs azonosito badge bangou
-    bankkonto bankleitzahl bankrekening bankrouting banque bastidor bday behandelnder behandlungsort
-    beneficiario beneficiary benutzer benutzerkennung benutzername bescheinigungs bestatigungs betriebsstatte
-    betriebsstatten betriebsstattennummer beveiligingscode bic biometric birth birthdate birthday bis bitcoin
-    blz born branch breitengrad brn bsb bsn bsnnummer bsnr btc btw buletin burger burgerservice
-    burgerservicenummer cadastro caduca caducidad candidate card cardano carnet cartao cartea carteira case
-    cbu cccd ccn cdl cedula cell cellphone cellular cellulare celular cep certificate certification cf cgc chart
-    chassi chassis chassisnummer checking chi cid cidadao cie cif cipc cisla cislem cislo cislom citizen
-    ciudadania civica clabe claim claimant clave clearing client cliente clinica cms cmnd cnh cni cnic cnie cnp cnpj
-    cnpul codicefiscale cognome compleanno compte conducao conducir conduire consumer conta contact conto
-    contract contrasena contrat contribuinte contribuyente contribuyentes coord coordenadas coordinate
-    coordinates coordonnees coords coverage cpf cpfcnpj cpr cprnr cprnummer credential credentials creditcard
-    crn crypto cryptogramme csc cuenta cui cuil cuit cumpleanos curp customer cv2 cvc cvc2 cvn cvv cvv2 davcna
-    davcne davcno ddv dea death debitcard deceased decede decedee deceduto deces decesso device dfa dha
-    diagnosed diagnosis dic died dimesso dimissione diploma direccion discharge discharged discord dl dls dmv
-    dna dni dninif dnr dnummer dob document documento dod dogecoin dogum dokument domicile domicilio dossier
-    dovoljenje dowod dowodem dowodu dozvola dph driver driving durchwahl dvla ecard edad edinen edrpou egk egn ehic
-    ehliyet ehr eid ein einkommensteuer einzelkauffrau einzelkaufmann eircode elector eleitor eleitoral emp
-    empleado employee employer emr emsa emso enatis encounter endereco engedely enotna enrollee enrollment
-    enrolment entlassen entlassung esn estudiante eta etudiant exp expiration expire expires expiring expiry
-    face facharzt facial facsimile fahrerlaubnis fahrerlaubnisklasse fahrerlaubnisnummer fahrgestell
-    fahrgestellnummer fahrzeug faleceu fallecida fallecido fallecimiento fallecio familienname fax festnetz
-    fev fingerprint first fisc fiscaal fiscal fiscale fnr fodelsdag fodelsedatum fodselsnr fodselsnummer
-    fodselsnummeret forename forerkort foretagsnummer frn fuehrerschein fuehrerscheinnummer fuhrerausweis
-    fuhrerschein fuhrerscheininhaber fuhrerscheinnummer funcionario gaid gait geb geboorte geboortedatum
-    geboren gebruikers gebruikersnaam geburt geburtsdatum geburtstag geheimnummer geheimzahl geldig geo gerate
-    gestorben gesundheitskarte gewerbesteuer github gps grazhdanski group gsis gst gstin gueltig guichet
-    gultig habilitacao handle handset handy handynummer hauptbetriebsstatte hausarzt hcn health henkilokortti
-    henkilotunnuksella henkilotunnuksen henkilotunnukseni henkilotunnus hetu hic hicn hkic hkid hmpo hmrc
-    holder hospital hospitalise hospitalised hospitalisee hospitalized hotline houjin iban ibig iccid idade
-    identidad identidade identifiant identificacao identificacion identifikacijski identifikationsnummer
-    identita identitate identite identiteitskaart identiteitskaartnummer identiteitsnommer identitetskort
-    identnummer identyfikacji idfa idfv idnp idnumber ifsc igazolvany igazolvanyszam iin imei immatriculation
-    immatricule immunization implant impots imsi incident indirizzo ingresado ingreso inn insee instagram
-    insurance insured insz internacao internado intracommunautaire ipp ird iris irs isiku isikukood isikukoodi
-    isikukoodiga isikutunnistus iskaznica itin itr iva izkaznica jazdy jedinstveni jele jelem jmbg jogositvany
-    juhiluba juridica kaart karta kartenprufnummer kartya kassenarzt kassenarztliche kayit kba kbv kennwort
-    kennzeichen kenteken kfz kimligi kimlik klant klantnummer kmkr koda kodas kodo kods kodu konto kontonummer
-    kood koordinaten korekort korkort korperschaftsteuer kortele ktp kozossegi kraftfahrt krankenkasse
-    krankenkassen krankenkassennummer krankenversichertennummer krankenversicherung krankenversicherungsnummer
-    kreditkarte kunde kunden kundennr kundennummer kvnr laboral landline langengrad lanr last4ssn lat latitud latitude
-    latitudine latlng latlon learner leeftijd libreta licence licencia license licenza litecoin lng location
-    login logon lon longitud longitude longitudine loyalty magstripe maiden maladie maticna maticni matricola
-    matricula matriculation matricule matrikel matrikelnummer mbi med medewerkernummer medicaid medical
-    medicare meid member membership micr mitarbeiter mitarbeiternummer mitglieds mitgliedsnummer mobiel mobil
-    mobile mobilnummer mobiltelefon momsnummer momsreg monero monotributo motorista movil mrn msisdn msp mva
-    mwst mykad mynumber nachname nacida nacido nacimiento nacio nacional naf naissance narozeni nas nascida nascido
-    nascimento nascita nass nata nationaal national nationalid nationalnummer nationalregisternummer natis
-    nato navs13 nebenbetriebsstatte nee nhc nhi nhs nib nic nick nickname nie niedergelassener nif nimc nin
-    nino nip nipc nir nis niss nit notary npi nric nss nuip numaram numarasi nummernschild nuss nutzer
-    nutzername obcana obcanskeho obcansky obcianskeho obciansky obito officer ohg ohip oib ontslag operated
-    opgenomen opname organisationsnr organisationsnummer orgnr osebna osobistego osobisty osobistym osobna
-    osobni otp overleden pacemaker paciente pag pager pan parola partita partitaiva pasaport pasaporte pasep
-    pases pasnummer paso paspoort paspoortnummer pass passaporte passaporto passcode passe passed passeport
-    passi passinumero passnr passnummer passphrase passport passportno passwd password passwords passwort pasu
-    paszport paszportu patente patient patienten patientennummer patientid payroll paziente pazymejimas pdv
-    permanent permis permiso permit perso personal personalausweis personalausweisnr personalausweisnummer
-    personalnummer personas personaskods personbeteckning personbeteckningen personeelsnummer personnel
-    personnr personnummer personnummret persoonsnummer pesel peselu pessoa pessoas ph phantom philhealth phn
-    phone phones pin pincode pis pispasep piva placa plaka plakasi plan plaque plate plz pnr poblacion
-    podatkowej podatkowy police policennummer policy policyholder polisnummer poliza polizza polkadot porezni
-    portable position postal postale postcode postleitzahl postnummer potni pps ppsn prawo praxisadresse
-    praxisnummer praxisstandort preauthorization prenom prescription preukaz preukazu procedure prontuario
-    provider prufnummer prufziffer prukaz prukazu psp pupil putovnica pvm pvn pw pwd ramq record referral
-    registerauszug registergericht registration regon reisepass reisepassnummer rekening rekeningnummer
-    rentenversicherung rentenversicherungsnummer residencia resident retina revenue rezept rfc rg rib
-    ricoverato ricovero ridicsky rijbewijs rijbewijsnummer rijksregister rijksregisternummer ripple rodne
-    rodnecislo rodneho rodnym routing rrn rsi rtn rto rue rufnummer rut rvnr samordningsnummer sanitaria sante
-    sars scadenza schaden schadennummer schadenummer screenname secu securite security seguranca seguridad
-    seguro senha serial serie serien seriennummer serienummer shenfenzheng sicherheitscode sicurezza sim sin
-    siniestro sinistre sinistro skattenummer skype slack sn snils sobrenome soc social sociale sofi sofinummer
-    solana soleil sotu sozialversicherung sozialversicherungsausweis sozialversicherungsnummer specimen ssn
-    ssn4 ssnlast4 ssns sss staff standort sterbedatum steuer steuerbescheid steuerid steueridentifikationsnummer steueridnr
-    steuerliche steuerlicheidentifikationsnummer steuernr steuernummer steuerveranlagung stevilka stevilke
-    stevilko stnr strasse street student studente studentnummer subscriber surgery surname svenskt svnr
-    svnummer swift sygesikring syntymaaika szam szama szamom szemelyi szemelyigazolvany taj tajszam tal tan
-    tapatybes targa tarjeta tarsadalombiztositasi tasit tax taxid taxpayer tckn tel telaio telecopie telefax
-    telefon telefone telefonnummer telefono telefoonnummer telegram telemovel telephone teudat tfn thru tic
-    tin titulo tnin todestag track traffic transit transplant treated tributaria tributario trn tron trx tva
-    uae udid uhid uid uidai uimhir umid umsatzsteuer umsatzsteueridentifikationsnummer unica unico upsp
-    urodzenia urodzin urodzony user userid username ust ustid ustidnr usuario utente utilisateur utlevel
-    utlevelszam utr vaccinated vaccination vaditaja vairuotojo valid validade vat vatandaslik vatin vatnumber
-    vehicle vencimento vencimiento vereinigung verfallsdatum verificacao verificacion verification verjaardag
-    verschreibung versicherten versichertenkarte versichertennr versichertennummer versicherungsnummer
-    versicherungsschein verstorben vertragsarzt vertragsarztpraxis vertragsnummer vervaldatum verzekerden
-    verzekerdennummer vezetoi vin visa vitale vodicsky voice voiceprint voornaam vorname voter vozacka
-    voznisko vrm vrn vsnr wacht wachtwoord wallet whatsapp worker xrp zehut zertifikats zip zipcode
+    2fa aadhaar aadhar aaid aba abarouting abgabenkontonummer ablaufdatum abn abonne accession account accountname
+    acct achternaam acn acra address adhaar adherent admis admise admission admitted adoazonosito adoazonositoja
+    adoszam adres adresse adt advertising afa afiliacion afiliado afip afm age aged ahcip ahv ahvn13 ajokortti alter
+    alumni alumno aluno alv amka aniversario anmelde anmeldename anniversaire anschrift apellido apellidos aplieciba
+    apolice appointment approbations arac arbn arzt arztnummer arztpraxis asegurado asmens asmenskodas associate
+    assurance assure aufenthaltstitel aufgenommen aufnahmedatum ausweis ausweisnr ausweisnummer auth authentication
+    authorization autokennzeichen avis avs azonosito badge bangou bankkonto bankleitzahl bankrekening bankrouting
+    banque bastidor bday behandelnder behandlungsort beneficiario beneficiary benutzer benutzerkennung benutzername
+    bescheinigungs bestatigungs betriebsstatte betriebsstatten betriebsstattennummer beveiligingscode bhxh bhyt bic
+    biometric birth birthdate birthday bis bitcoin blz born bpjs branch breitengrad brn bsb bsn bsnnummer bsnr btc
+    btw buletin burger burgerservice burgerservicenummer bvn cadastro caduca caducidad candidate card cardano carnet
+    cartao cartea carteira case cbu cccd ccn cdl cedula cell cellphone cellular cellulare celular cep certificate
+    certification cf cgc chart chassi chassis chassisnummer checking chi cid cidadao cie cif cipc cisla cislem cislo
+    cislom citizen ciudadania civica clabe claim claimant clave clearing client cliente clinica cmnd cms cnh cni
+    cnic cnie cnp cnpj cnpul codicefiscale cognome compleanno compte conducao conducir conduire consumer conta
+    contact conto contract contrasena contrat contribuinte contribuyente contribuyentes coord coordenadas coordinate
+    coordinates coordonnees coords coverage cpf cpfcnpj cpr cprnr cprnummer credential credentials creditcard crn
+    crypto cryptogramme csc cuenta cui cuil cuit cumpleanos curp customer cv2 cvc cvc2 cvn cvv cvv2 davcna davcne
+    davcno ddv dea death debitcard deceased decede decedee deceduto deces decesso device dfa dha diagnosed diagnosis
+    dic died dimesso dimissione diploma direccion discharge discharged discord dl dls dmv dna dni dninif dnr dnummer
+    dob document documento dod dogecoin dogum dokument domicile domicilio dossier dovoljenje dowod dowodem dowodu
+    dozvola dph driver driving durchwahl dvla ecard edad edinen edrpou egk egn ehic ehliyet ehr eid ein
+    einkommensteuer einzelkauffrau einzelkaufmann eircode ektp elector eleitor eleitoral emp empleado employee
+    employer emr emsa emso enatis encounter endereco engedely enotna enrollee enrollment enrolment entlassen
+    entlassung epf esn estudiante eta etudiant exp expiration expire expires expiring expiry face facharzt facial
+    facsimile fahrerlaubnis fahrerlaubnisklasse fahrerlaubnisnummer fahrgestell fahrgestellnummer fahrzeug faleceu
+    fallecida fallecido fallecimiento fallecio familienname fax festnetz fev fingerprint first fisc fiscaal fiscal
+    fiscale fnr fodelsdag fodelsedatum fodselsnr fodselsnummer fodselsnummeret forename forerkort foretagsnummer frn
+    fuehrerschein fuehrerscheinnummer fuhrerausweis fuhrerschein fuhrerscheininhaber fuhrerscheinnummer funcionario
+    gaid gait geb geboorte geboortedatum geboren gebruikers gebruikersnaam geburt geburtsdatum geburtstag
+    geheimnummer geheimzahl geldig geo gerate gestorben gesundheitskarte gewerbesteuer ghanacard github gps
+    grazhdanski group gsis gst gstin gueltig guichet gultig habilitacao handle handset handy handynummer
+    hauptbetriebsstatte hausarzt hcn hdmf health henkilokortti henkilotunnuksella henkilotunnuksen henkilotunnukseni
+    henkilotunnus hetu hic hicn hkic hkid hmpo hmrc holder hospital hospitalise hospitalised hospitalisee
+    hospitalized hotline houjin huduma iban ibig iccid idade identidad identidade identifiant identificacao
+    identificacion identifikacijski identifikationsnummer identita identitate identite identiteitskaart
+    identiteitskaartnummer identiteitsnommer identitetskort identnummer identyfikacji idfa idfv idnp idnumber ifsc
+    igazolvany igazolvanyszam iin imei immatriculation immatricule immunization implant impots imsi incident
+    indirizzo ingresado ingreso inn insee instagram insurance insured insz internacao internado intracommunautaire
+    ipp iqama ird iris irs isiku isikukood isikukoodi isikukoodiga isikutunnistus iskaznica itin itr iva izkaznica
+    jazdy jedinstveni jele jelem jkn jmbg jogositvany juhiluba juridica kaart karta kartenprufnummer kartya
+    kassenarzt kassenarztliche kayit kba kbv kennwort kennzeichen kenteken kfz kimligi kimlik kitambulisho klant
+    klantnummer kmkr koda kodas kodo kods kodu konto kontonummer kood koordinaten korekort korkort
+    korperschaftsteuer kortele kozossegi kra kraftfahrt krankenkasse krankenkassen krankenkassennummer
+    krankenversichertennummer krankenversicherung krankenversicherungsnummer kreditkarte ktp kunde kunden kundennr
+    kundennummer kvnr laboral landline langengrad lanr last4ssn lat latitud latitude latitudine latlng latlon
+    learner leeftijd libreta licence licencia license licenza litecoin lng location login logon lon longitud
+    longitude longitudine loyalty magstripe maiden maladie maticna maticni matricola matricula matriculation
+    matricule matrikel matrikelnummer mbi med medewerkernummer medicaid medical medicare meid member membership micr
+    mitarbeiter mitarbeiternummer mitglieds mitgliedsnummer mobiel mobil mobile mobilnummer mobiltelefon momsnummer
+    momsreg monero monotributo motorista movil mrn msisdn msp muqeem mva mwst mykad mynumber nachname nacida nacido
+    nacimiento nacio nacional naf naissance narozeni nas nascida nascido nascimento nascita nass nata nationaal
+    national nationalid nationalnummer nationalregisternummer natis nato navs13 nebenbetriebsstatte nee nhc nhi nhs
+    nib nic nick nickname nicop nid nida nie niedergelassener nif nimc nin nino nip nipc nir nira nis niss nit
+    notary npi nric nss nuip numaram numarasi nummernschild nuss nutzer nutzername obcana obcanskeho obcansky
+    obcianskeho obciansky obito officer ohg ohip oib ontslag operated opgenomen opname organisationsnr
+    organisationsnummer orgnr osebna osobistego osobisty osobistym osobna osobni otp overleden pacemaker paciente
+    pag pager pagibig pan parola partita partitaiva pasaport pasaporte pasep pases pasnummer paso paspoort
+    paspoortnummer pass passaporte passaporto passcode passe passed passeport passi passinumero passnr passnummer
+    passphrase passport passportno passwd password passwords passwort pasu paszport paszportu patente patient
+    patienten patientennummer patientid payroll paziente pazymejimas pcn pdv permanent permis permiso permit perso
+    personal personalausweis personalausweisnr personalausweisnummer personalnummer personas personaskods
+    personbeteckning personbeteckningen personeelsnummer personnel personnr personnummer personnummret
+    persoonsnummer pesel peselu pessoa pessoas ph phantom philhealth philid philsys phn phone phones pin pincode pis
+    pispasep piva placa plaka plakasi plan plaque plate plz pnr poblacion podatkowej podatkowy police policennummer
+    policy policyholder polisnummer poliza polizza polkadot porezni portable position postal postale postcode
+    postleitzahl postnummer potni pps ppsn prawo praxisadresse praxisnummer praxisstandort preauthorization prenom
+    prescription preukaz preukazu procedure prontuario provider prufnummer prufziffer prukaz prukazu psp pupil
+    putovnica pvm pvn pw pwd qid ramq record referral registerauszug registergericht registration regon reisepass
+    reisepassnummer rekening rekeningnummer rentenversicherung rentenversicherungsnummer residencia resident retina
+    revenue rezept rfc rg rib ricoverato ricovero ridicsky rijbewijs rijbewijsnummer rijksregister
+    rijksregisternummer ripple rnp rodne rodnecislo rodneho rodnym routing rrn rsi rtn rto ruc rue rufnummer rut
+    rvnr samordningsnummer sanitaria sante sars scadenza schaden schadennummer schadenummer screenname secu securite
+    security seguranca seguridad seguro senha serial serie serien seriennummer serienummer shenfenzheng
+    sicherheitscode sicurezza sim sin siniestro sinistre sinistro skattenummer skype slack sn snils sobrenome soc
+    social sociale sofi sofinummer solana soleil sotu sozialversicherung sozialversicherungsausweis
+    sozialversicherungsnummer specimen ssn ssn4 ssnit ssnlast4 ssns sss staff standort sterbedatum steuer
+    steuerbescheid steuerid steueridentifikationsnummer steueridnr steuerliche steuerlicheidentifikationsnummer
+    steuernr steuernummer steuerveranlagung stevilka stevilke stevilko stnr strasse street student studente
+    studentnummer subscriber surgery surname svenskt svnr svnummer swift sygesikring syntymaaika szam szama szamom
+    szemelyi szemelyigazolvany taj tajszam tal tan tapatybes targa tarjeta tarsadalombiztositasi tasit tax taxid
+    taxpayer tckn tel telaio telecopie telefax telefon telefone telefonnummer telefono telefoonnummer telegram
+    telemovel telephone teudat tfn thru tic tin titulo tnin todestag track traffic transit transplant treated
+    tributaria tributario trn tron trx tva uae uan udid uhid uid uidai uimhir umid umsatzsteuer
+    umsatzsteueridentifikationsnummer unica unico upsp urodzenia urodzin urodzony user userid username ust ustid
+    ustidnr usuario utente utilisateur utlevel utlevelszam utr vaccinated vaccination vaditaja vairuotojo valid
+    validade vat vatandaslik vatin vatnumber vehicle vencimento vencimiento vereinigung verfallsdatum verificacao
+    verificacion verification verjaardag verschreibung versicherten versichertenkarte versichertennr
+    versichertennummer versicherungsnummer versicherungsschein verstorben vertragsarzt vertragsarztpraxis
+    vertragsnummer vervaldatum verzekerden verzekerdennummer vezetoi vin visa vitale vodicsky voice voiceprint
+    voornaam vorname voter vozacka voznisko vrm vrn vsnr wacht wachtwoord wallet whatsapp worker xrp zehut
+    zertifikats zip zipcode
     """.split()  # noqa: SIM905 - a list of hundreds of short strings reads worse
 )
 """Words that a detector of personal data relies on, in lower case and without accents."""
