@@ -264,6 +264,7 @@ ORDINARY: dict[str, Any] = {
     "num_clients": 48211,
     "konto": True,
     "my_numbers": [0.25, 12, 7],
+    "legajo": "abierto",
     "sha1": "da39a3ee",
     "tier2": 48211,
 }

@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001 - quotes and dashes as they occur in texts
-"""Doubt people that the tagger finds in languages it was not trained for: ask for capitals, known names, or certainty.
+"""Doubt people found in languages that the tagger was not trained for: ask for capitals, known names, certainty.
 
 What the tagger has never seen looks to it like a name. In edited text of Turkish or Finnish nineteen in twenty of its
 findings in small letters, and most single words that no list of names holds, are none.
@@ -44,16 +44,11 @@ Kinds = Callable[[str], str]
 """Returns the letters of the lists that hold a word in small letters (`Gazetteer.kinds`)."""
 
 
-def is_doubted(text: str, language: str) -> str:
-    """Return the code of the language of ``text`` if people found in it need a second look, else nothing.
+def code_of(text: str, language: str) -> str:
+    """Return the code of the language of ``text``, or nothing where it cannot be told.
 
     ``language`` is what the caller says it is, or ``auto``.
     """
-    code = _code(text, language)
-    return code if code in _DOUBTED else ""
-
-
-def _code(text: str, language: str) -> str:
     if language.lower() == "auto":
         return leaning_of(text) or ""
     return re.split("[-_]", language.lower())[0]
@@ -66,13 +61,36 @@ def readers(text: str, language: str, names: NameEngine) -> tuple[TaggerName, ..
     that knows English best. The accurate one was trained on little else: elsewhere the fast one reads, too, and alone
     where it is better.
     """
-    code = _code(text, language)
+    code = code_of(text, language)
     if code == "en" or (not code and _OTHER_LETTER.search(text) is None):
         return (names,)
     return ("world",) if names == "fast" or code in _BETTER_FAST else (names, "world")
 
 
 def believed(
+    text: str, start: int, end: int, score: float, code: str, kinds: Kinds
+) -> tuple[int, int] | None:
+    """Return the part of the person ``text[start:end]`` that bears a second look; ``code`` is from `code_of`."""
+    if not code:
+        return None if _is_plain_word(text[start:end], score, kinds) else (start, end)
+    return _borne_out(text, start, end, score, code, kinds) if code in _DOUBTED else (start, end)
+
+
+def _is_plain_word(word: str, score: float, kinds: Kinds) -> bool:
+    """Return whether a person in a text whose language cannot be told is rather a plain word of some language.
+
+    Such texts are short: values of members, cells, keywords. One word in small letters that no list of names holds
+    ("abierto", "cerrado") looks to the tagger like a name because it does not know the word.
+    """
+    return (
+        word.isalpha()
+        and word.islower()
+        and score < _SURE_IN_SMALL_LETTERS
+        and not set("fl") & set(kinds(word))
+    )
+
+
+def _borne_out(
     text: str, start: int, end: int, score: float, code: str, kinds: Kinds
 ) -> tuple[int, int] | None:
     """Return the part of the person ``text[start:end]`` that a text in the doubted language ``code`` bears out."""
@@ -87,6 +105,21 @@ def believed(
         return None
     first, last = words[0][0], words[-1][1]
     return (first, last) if score >= _least(text, first, last, code, kinds) else None
+
+
+def is_plain_word(text: str, start: int, end: int, score: float, kinds: Kinds) -> bool:
+    """Return whether the person ``text[start:end]`` is rather a plain word, in a text whose language is unknown.
+
+    Such texts are short: values of members, cells, keywords. One word in small letters that no list of names holds
+    ("abierto", "pendente") looks to the tagger like a name because it knows no such word.
+    """
+    word = text[start:end]
+    return (
+        word.islower()
+        and word.isalpha()
+        and score < _SURE_IN_SMALL_LETTERS
+        and not set("fl") & set(kinds(word))
+    )
 
 
 def _opens(text: str, words: list[tuple[int, int]]) -> bool:

@@ -10,6 +10,10 @@ _COLUMNS: Final = re.compile(r"[ \u00a0]{3,}|\t+|(?:[ \t]*\r?\n){2,}")
 
 _DIGEST: Final = re.compile(r"[0-9a-f]{6,}|(?=[^\d]*\d)[\w\-]+")
 _CAPITALS: Final = re.compile(r"[A-Z]+")
+_CODE_PART: Final = re.compile(r"[A-Z]{1,3}")
+_BEFORE_PART: Final = re.compile(r"\d[\-./]\Z")
+_AFTER_PART: Final = re.compile(r"[\-./]\d")
+"""What joins a few capitals to the digits of an article's or a case's number: PW-9508-TJ."""
 _NUMBERED: Final = re.compile(
     r"[A-Z]{1,4}[\-#]?\d{3,}[\w\-]*|\d{7,}|[0-9a-f]*[a-f]\d[0-9a-f]+", re.IGNORECASE
 )
@@ -56,6 +60,10 @@ def _can_be_person(text: str, start: int, end: int) -> bool:
     if name.lower() in _FORM_WORDS or _DIGEST.fullmatch(name):
         return False
     if _CAPITALS.fullmatch(name) and (before.isdigit() or "_" in (before, after[:1])):
+        return False
+    if _CODE_PART.fullmatch(name) and (
+        _BEFORE_PART.search(text, max(0, start - 2), start) or _AFTER_PART.match(text, end)
+    ):
         return False
     return after != "::" and not (name.islower() and after[:1] == "(")
 

@@ -9,7 +9,7 @@ from presidio_analyzer.predefined_recognizers import SpacyRecognizer
 
 from app.core.contracts.engines import DetectionOptions
 from app.engines.pii.ground.labels import NAME_LABELS, PERSON, RULES, extend, thresholds
-from app.engines.pii.names.doubts import believed, is_doubted, readers
+from app.engines.pii.names.doubts import believed, code_of, readers
 from app.engines.pii.names.nlp import EmbeddedArtifacts, EmbeddedNlpEngine, NameTagger
 from app.engines.pii.names.plausible import plausible_parts
 from app.engines.pii.names.structures import structured_people
@@ -222,17 +222,15 @@ class Search:
     def _believed(
         self, text: str, findings: Iterable[Finding], language: str, taggers: Sequence[NameTagger]
     ) -> Iterator[Finding]:
-        """Yield findings, of people in a language that the tagger was not trained for only what else bears out."""
+        """Yield findings, of people only what bears a second look."""
         kinds = next((of for tagger in taggers if (of := getattr(tagger, "kinds", None)) is not None), None)
         code: str | None = None
         for finding in findings:
             if finding.label != PERSON or kinds is None:
                 yield finding
                 continue
-            code = is_doubted(text, language) if code is None else code
-            if not code:
-                yield finding
-            elif place := believed(text, finding.start, finding.end, finding.score, code, kinds):
+            code = code_of(text, language) if code is None else code
+            if place := believed(text, finding.start, finding.end, finding.score, code, kinds):
                 yield finding._replace(start=place[0], end=place[1])
 
     def _choice(self, options: DetectionOptions) -> tuple[dict[str, float], WantedRecognizers]:

@@ -3,7 +3,7 @@
 import pytest
 
 from app.core.contracts.engines import DetectionOptions
-from app.engines.pii.names.doubts import believed, is_doubted, readers
+from app.engines.pii.names.doubts import believed, code_of, readers
 from app.engines.pii.names.programs import is_program
 from app.engines.pii.names.tagger import TaggedSpan
 from app.engines.pii.search.analyzer import Analyzer
@@ -31,7 +31,7 @@ def people(analyzer: Analyzer, text: str, **options: object) -> list[str]:
 
 @pytest.mark.parametrize("code", NAMELESS)
 def test_text_that_names_nobody_has_no_people(analyzer: Analyzer, code: str) -> None:
-    assert is_doubted(NAMELESS[code], "auto") == code
+    assert code_of(NAMELESS[code], "auto") == code
     assert people(analyzer, NAMELESS[code]) == []
 
 
@@ -59,6 +59,19 @@ def test_a_name_keeps_its_particle_and_loses_small_words_around_it() -> None:
     assert part("jälkeen", "tuli") == "van Dijk"
     assert part("van", "kotiin", 0.5) == "van Dijk"
     assert part("jälkeen", "jälkeen", 0.99) is None
+
+
+def test_a_plain_word_of_no_known_language_is_nobody() -> None:
+    def holds(word: str, score: float, code: str = "", *, listed: bool = False) -> bool:
+        text = f"legajo: {word}"
+        return believed(text, 8, len(text), score, code, lambda _: "f" if listed else "") is not None
+
+    assert not holds("abierto", 0.8)
+    assert holds("abierto", 0.8, "en")
+    assert holds("abierto", 0.96)
+    assert holds("autumn", 0.8, listed=True)
+    assert holds("Abierto", 0.8)
+    assert holds("jan abierto", 0.8)
 
 
 def test_names_that_no_list_holds_need_certainty() -> None:

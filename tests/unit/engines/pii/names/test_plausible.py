@@ -57,3 +57,13 @@ def test_people_stay(name: str) -> None:
 def test_a_name_ends_with_its_column() -> None:
     assert _kept("JI-WOO KIM      Hosp. No", "JI-WOO KIM      Hosp", "PERSON") == ["JI-WOO KIM"]
     assert _kept("Ann Lee\tBob Ray", "Ann Lee\tBob Ray", "PERSON") == ["Ann Lee", "Bob Ray"]
+
+
+@pytest.mark.parametrize(("text", "what"), [("PW-9508-TJ", "TJ"), ("TJ-9508", "TJ"), ("no. 12/CR.", "CR")])
+def test_a_few_capitals_beside_the_digits_of_a_code_are_nobody(text: str, what: str) -> None:
+    assert _kept(text, what, "PERSON") == []
+
+
+@pytest.mark.parametrize(("text", "what"), [("2024-SMITH.pdf", "SMITH"), ("ask TJ - 12 of them", "TJ")])
+def test_capitals_that_are_a_name_stay(text: str, what: str) -> None:
+    assert _kept(text, what, "PERSON") == [what]
