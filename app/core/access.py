@@ -5,9 +5,10 @@ import hmac
 import re
 import secrets
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from typing import Literal
+from operator import attrgetter
+from typing import Final, Literal
 
 from app.core.errors import ForbiddenError, InvalidArgumentsError
 
@@ -61,6 +62,7 @@ class Caller:
     its issuer alone; None for a key, and where the caller acts for an end user of its own. ``mirrored`` is the digest
     by which the mirror of the identity provider finds the person, None without a mirror. ``user_grants`` are the names
     by which policies list the end user for whom a service acts, None where no rule says so: a list must then name both.
+    ``user_ref`` is the digest that stands for the end user in the tenant's record, None where it was not worked out.
     """
 
     tenant: str
@@ -72,9 +74,18 @@ class Caller:
     issuer: str | None = field(default=None, repr=False)
     agents: tuple[str, ...] = ()
     keeps_end_user: bool = field(default=False, repr=False, compare=False)
-    presented: str | None = field(default=None, repr=False, compare=False)
     mirrored: str | None = field(default=None, repr=False, compare=False)
     user_grants: frozenset[str] | None = None
+    user_ref: str | None = field(default=None, repr=False, compare=False)
+    presented: str | None = field(default=None, repr=False, compare=False)
+
+    def presenting(self, token: str) -> "Caller":
+        """Return the caller with the token that it presents; a quarter of the time of `dataclasses.replace`."""
+        return Caller(*(*_WITHOUT_TOKEN(self), token))
+
+    def for_end_user(self, name: str) -> "Caller":
+        """Return the caller that acts for an end user, whose token it does not have."""
+        return replace(self, end_user=name, user_ref=None, presented=None)
 
     def is_listed(self, keys: Collection[str] | None) -> bool:
         """Return whether a policy's list of keys names this caller, and its end user; None names everybody."""
@@ -104,6 +115,10 @@ class Caller:
                 f"This needs the role {needed}; request a key with it from a key custodian.",
                 details={"required": sorted(roles)},
             )
+
+
+_WITHOUT_TOKEN: Final = attrgetter(*(part.name for part in fields(Caller) if part.name != "presented"))
+"""The others, in their order; the token is the last of all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,10 +37,10 @@ class CallerRefusedError(Exception):
     """A token names nobody who may call; ``caller`` is whom it would have been, where that is clear."""
 
     def __init__(
-        self, reason: TokenFault | Literal["ended", "address"], caller: Caller | None = None
+        self, reason: TokenFault | Literal["malformed", "ended", "address"], caller: Caller | None = None
     ) -> None:
         super().__init__(reason)
-        self.reason: TokenFault | Literal["ended", "address"] = reason
+        self.reason: TokenFault | Literal["malformed", "ended", "address"] = reason
         self.caller = caller
 
 

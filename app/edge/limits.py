@@ -27,7 +27,7 @@ _LONGEST_REMEMBERED: Final = 128
 _DECLARED: Final = "sluice_route_limits"
 _NEEDED: Final = "sluice_route_needs"
 _BODILESS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-_BEARER = re.compile(r"bearer +([A-Za-z0-9._~+/=-]+) *", re.IGNORECASE)
+_BEARER = re.compile(r"(?i:bearer) +([A-Za-z0-9._~+/=-]+) *")
 _HIDDEN_SLASH = re.compile(rb"%2f|%5c|\\", re.IGNORECASE)
 _CHARSET = re.compile(r';\s*charset\s*=\s*"?([^";\s]+)"?', re.IGNORECASE)
 

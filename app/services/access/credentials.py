@@ -153,7 +153,7 @@ class Authenticator:
             return self.anonymous
         key = ApiKey.parse(bearer) if bearer is not None else None
         if key is None:
-            if bearer and self.tokens is not None and self.tokens.takes(bearer):
+            if bearer and self.tokens is not None:
                 return await self._token_caller(self.tokens, bearer, address)
             raise self._refusal("malformed" if bearer else "missing", address)
         known_key = await self.find(key.id)
@@ -204,7 +204,7 @@ class Authenticator:
         async with self.audit.refusals(caller, "access.delegate", request):
             caller.require(Role.DELEGATE)
             name = _end_user(names)
-        named = await self._for_end_user(replace(caller, end_user=name, presented=None))
+        named = await self._for_end_user(caller.for_end_user(name))
         async with self.audit.refusals(named, "access.delegate", request):
             return await self.end_users.bounded(self.audit, named, name)
 

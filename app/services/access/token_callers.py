@@ -144,11 +144,13 @@ class TokenCallers:
             self.memory.forget(digest)
             known_token = None
         if known_token is None:
+            if not self.takes(token):
+                raise CallerRefusedError("malformed")
             known_token = await self.memory.get(digest, lambda _digest: self._verified(token, now))
             assert known_token is not None  # noqa: S101 - what is not verified is raised
         if known_token.networks and not is_within(address, known_token.networks):
             raise CallerRefusedError("address", known_token.caller)
-        return replace(known_token.caller, presented=token)
+        return known_token.caller.presenting(token)
 
     async def tried(self, token: str, moment: datetime) -> TokenTrial:
         """Say what would become of a token: a dry run, which neither remembers nor records anything."""
@@ -278,7 +280,11 @@ class TokenCallers:
             # A tenant that does not exist has no record.
             raise CallerRefusedError("ended", caller if standing.tenant is not None else None)
         networks = tuple(ip_network(network) for network in rule.networks)
-        caller = replace(caller, mirrored=self._person(issuer, rule.tenant, verified.claims))
+        caller = replace(
+            caller,
+            mirrored=self._person(issuer, rule.tenant, verified.claims),
+            user_ref=self.audit.user_ref(rule.tenant, verified.claims["sub"]),
+        )
         return KnownToken(caller, verified.until, networks, marks | mapped.marks)
 
     def _caller(self, issuer: str, claims: Mapping[str, Any], rule: MappingRule) -> Caller:

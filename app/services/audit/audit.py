@@ -132,7 +132,7 @@ class AuditService:
             request_id=request.request_id[:_MAX_NAME] if request else None,
             traceparent=request.traceparent[:_MAX_NAME] if request and request.traceparent else None,
             details=about,
-            on_behalf_of=self.user_ref(tenant, caller.end_user) if caller.end_user is not None else None,
+            on_behalf_of=self._on_behalf_of(tenant, caller),
             key_name=caller.key_name,
             address_class=address_class(request.address) if request else None,
             sealed=self._kept(tenant, caller, sealed),
@@ -151,6 +151,11 @@ class AuditService:
     def user_ref(self, tenant: str, user: str) -> str:
         """Return the keyed digest (hex) that stands for an end user in the tenant's record."""
         return self.digest(tenant, _END_USER + user.encode("utf-8", "surrogatepass"))
+
+    def _on_behalf_of(self, tenant: str, caller: Caller) -> str | None:
+        if caller.user_ref is not None and tenant == caller.tenant:
+            return caller.user_ref
+        return self.user_ref(tenant, caller.end_user) if caller.end_user is not None else None
 
     async def seal(self, tenant: str, content: bytes) -> bytes:
         """Return ``content`` as ciphertext for an event's ``sealed``, if a policy requires to keep it."""

@@ -1,5 +1,7 @@
 """Callers, their roles and the keys that they present."""
 
+from dataclasses import fields
+
 import pytest
 
 from app.core.access import ApiKey, Caller, Role, check_tenant, check_union, parse_roles
@@ -84,3 +86,17 @@ def test_a_tenant_s_name_is_checked_whole(name: str, is_valid: bool) -> None:
     else:
         with pytest.raises(InvalidArgumentsError):
             check_tenant(name)
+
+
+def test_a_caller_presents_a_token_and_stays_itself() -> None:
+    values = {part.name: object() for part in fields(Caller)}
+    caller = Caller(**values)  # type: ignore[arg-type]
+    shown = caller.presenting("token")
+    assert {name: getattr(shown, name) for name in values} == {**values, "presented": "token"}
+
+
+def test_who_acts_for_an_end_user_has_neither_the_token_nor_the_digest_of_another() -> None:
+    caller = Caller("acme", "0badcafe", frozenset({Role.INVOKER}), end_user="ada", user_ref="of ada")
+    acting = caller.presenting("of ada").for_end_user("grace")
+    assert (acting.end_user, acting.user_ref, acting.presented) == ("grace", None, None)
+    assert acting.roles == caller.roles
