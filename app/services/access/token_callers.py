@@ -146,7 +146,7 @@ class TokenCallers:
         if known_token is None:
             if not self.takes(token):
                 raise CallerRefusedError("malformed")
-            known_token = await self.memory.get(digest, lambda _digest: self._verified(token, now))
+            known_token = await self.memory.get(digest, lambda _digest: self._verified(token, now, address))
             assert known_token is not None  # noqa: S101 - what is not verified is raised
         if known_token.networks and not is_within(address, known_token.networks):
             raise CallerRefusedError("address", known_token.caller)
@@ -235,26 +235,28 @@ class TokenCallers:
             return state
         return self.stored.seen.asked.get(issuer)
 
-    async def _checked(self, token: str, now: float) -> tuple[TrustedIssuer, VerifiedToken]:
+    async def _checked(
+        self, token: str, now: float, address: str | None = None
+    ) -> tuple[TrustedIssuer, VerifiedToken]:
         """Return a token's issuer and claims, or raise TokenRefusedError."""
         await self.ready()
         if not self.reader.looks_signed(token):
             if self._opaque is None:
                 raise TokenRefusedError("token")
-            return self._opaque.issuer, await self._opaque.verified(token, now)
+            return self._opaque.issuer, await self._opaque.verified(token, now, address)
         head = self.reader.head(token)
         keys, state = self.keys_of(head.issuer), self._state_of(head.issuer)
         if keys is None:
             raise TokenRefusedError("issuer")
         verified = self.reader.verified(token, head, await keys.candidates(head), keys.issuer, now)
         if state is not None and state.introspection.signed:
-            answer = await state.verified(token, now)
+            answer = await state.verified(token, now, address)
             verified = VerifiedToken(verified.claims, min(verified.until, answer.until))
         return keys.issuer, verified
 
-    async def _verified(self, token: str, now: float) -> KnownToken:
+    async def _verified(self, token: str, now: float, address: str | None) -> KnownToken:
         try:
-            issuer, verified = await self._checked(token, now)
+            issuer, verified = await self._checked(token, now, address)
         except TokenRefusedError as error:
             raise CallerRefusedError(error.reason) from None
         mapped = await self.first_of(issuer, issuer.rules, verified.claims)

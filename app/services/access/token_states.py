@@ -6,9 +6,11 @@ import logging
 import re
 import time
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from functools import partial
 from typing import Final
 
+from app.core.addresses import network_of
 from app.core.errors import OverloadedError
 from app.core.identities import Introspection, TrustedIssuer
 from app.core.tokens import TokenFault, TokenReader, TokenRefusedError, VerifiedToken
@@ -19,6 +21,11 @@ _OPAQUE: Final = re.compile(r"(?!slc_)[A-Za-z0-9._~+/=-]{16,4096}")
 _MOST_AT_ONCE: Final = 8
 _TURN_S: Final = 2.0
 _REMEMBERED: Final = 10_000
+_FOR_GUESSERS: Final = 2
+"""Of the turns at the issuer, so many are for networks from which many unknown tokens came."""
+_MANY_UNKNOWN: Final = 20
+_GUESSING_S: Final = 60.0
+_NETWORKS: Final = 1_000
 _RETRY_S: Final = 5.0
 _ADDRESS_S: Final = 300.0
 
@@ -28,6 +35,29 @@ log = logging.getLogger("sluice.identity")
 def looks_opaque(text: str) -> bool:
     """Return whether ``text`` may be an opaque token; a key of this service, however misspelt, leaves for nowhere."""
     return _OPAQUE.fullmatch(text) is not None
+
+
+class _Guesses:
+    """Count the unknown tokens of each network, which may be nobody's: invented ones must not keep others waiting."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._counted: dict[str | None, tuple[float, int]] = {}
+
+    def note(self, address: str | None) -> None:
+        """Count one token from an IP address; the count of a network begins anew after a minute."""
+        network, now = network_of(address), self._clock()
+        began, number = self._counted.pop(network, (now, 0))
+        if now - began > _GUESSING_S:
+            began, number = now, 0
+        while len(self._counted) >= _NETWORKS:
+            del self._counted[next(iter(self._counted))]
+        self._counted[network] = began, number + 1
+
+    def are_many(self, address: str | None) -> bool:
+        """Return whether many unknown tokens came from the network of an IP address within the last minute."""
+        began, number = self._counted.get(network_of(address), (0.0, 0))
+        return number >= _MANY_UNKNOWN and self._clock() - began <= _GUESSING_S
 
 
 class TokenState:
@@ -49,9 +79,11 @@ class TokenState:
         self._clock = clock
         self._address: tuple[float, str] | None = None
         self._turns = asyncio.Semaphore(_MOST_AT_ONCE)
+        self._guesses = _Guesses(clock)
+        self._turns_of_guessers = asyncio.Semaphore(_FOR_GUESSERS)
 
-    async def verified(self, token: str, now: float) -> VerifiedToken:
-        """Return a token's claims, which count for no longer than an answer does.
+    async def verified(self, token: str, now: float, address: str | None = None) -> VerifiedToken:
+        """Return the claims of a token from an IP address, which count for no longer than an answer does.
 
         Raises TokenRefusedError, and OverloadedError where the issuer gives no answer.
         """
@@ -59,10 +91,11 @@ class TokenState:
         reason = self._refused.peek(digest)
         if reason is not None:
             raise TokenRefusedError(reason)
-        answer = await self._asked(token)
+        answer = await self._asked(token, address)
         try:
             verified = self._reader.introspected(answer, self.issuer, now)
         except TokenRefusedError as error:
+            self._guesses.note(address)
             await self._refused.get(digest, partial(_kept, error.reason))
             raise
         return VerifiedToken(verified.claims, min(verified.until, now + self.introspection.cache_s))
@@ -75,20 +108,24 @@ class TokenState:
             self._address = self._clock(), await self._client.introspection_address(self.issuer.issuer)
         return self._address[1]
 
-    async def _asked(self, token: str) -> dict[str, object]:
+    async def _asked(self, token: str, address: str | None) -> dict[str, object]:
         try:
-            async with asyncio.timeout(_TURN_S):
-                await self._turns.acquire()
+            async with AsyncExitStack() as held, asyncio.timeout(_TURN_S) as patience:
+                if self._guesses.are_many(address):
+                    await held.enter_async_context(self._turns_of_guessers)
+                await held.enter_async_context(self._turns)
+                patience.reschedule(None)
+                return await self._answered(token)
         except TimeoutError:
             raise _no_answer() from None
+
+    async def _answered(self, token: str) -> dict[str, object]:
         try:
             answer = await self._client.introspected(await self._place(), self.introspection, token)
         except IssuerDownError as error:
             self._address = None
             log.warning("issuer %s does not say whether a token counts: %s", self.issuer.issuer, error)
             raise _no_answer() from None
-        finally:
-            self._turns.release()
         if not isinstance(answer, dict):
             raise _no_answer()
         return answer
