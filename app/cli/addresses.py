@@ -7,8 +7,14 @@ THIS_MACHINE: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 def is_open_on_the_way(url: str) -> bool:
-    """Return whether others could read what is sent to ``url``: it is no https, and leaves this machine."""
-    parts = urlsplit(url)
+    """Return whether others could read what is sent to ``url``: it is no https, and leaves this machine.
+
+    What is no address is open, too: nothing is to be sent there.
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return True
     return parts.scheme != "https" and parts.hostname not in THIS_MACHINE
 
 

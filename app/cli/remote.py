@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli.access.token_file import token_path
-from app.cli.terminal import FAILED, UNREACHABLE, USAGE, fail
+from app.cli.addresses import is_open_on_the_way
+from app.cli.terminal import FAILED, UNREACHABLE, USAGE, fail, note
 
 if TYPE_CHECKING:
     from app.cli.calls import CallError, ServiceCalls
@@ -38,6 +39,8 @@ def service(
     if not url.startswith(("http://", "https://")):
         fail("The URL of the service must begin with http:// or https://: set SLUICE_URL or --url.", USAGE)
     key = key or signed_in(url)
+    if key is not None and is_open_on_the_way(url):
+        note(f"sluice: the key can be read on the way to {url}: use https://.")
     try:
         with ServiceCalls(url, key, timeout) as calls:
             yield calls

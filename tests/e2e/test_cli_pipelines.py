@@ -36,6 +36,9 @@ def test_a_pipeline_is_stored_shown_tried_and_deleted(tmp_path: Path) -> None:
     assert out.rstrip().endswith("Mail [EMAIL_1] now.")
     assert "+ " in steps and "pii_redaction: ok" in steps
 
+    assert "no pipeline" in run("run", "timestamp_injector", given="Hello.\n", code=1)[1]
+    assert "no middleware of that name" in run("run", "unknown", given="Hello.\n", code=1)[1]
+
     file.write_text(PIPELINE.replace("on_error", "on_eror"))
     assert "/steps/1/on_eror" in run("put", str(file), code=1)[1]
     file.write_text(PIPELINE.replace("pii_redaction", "nothing"))

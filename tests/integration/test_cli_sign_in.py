@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -196,3 +197,41 @@ def test_commands_of_the_host_go_to_the_service_with_the_sign_in(
     shown = said(1, "servers", "grants")
     assert "as key 0a1b2c3d" in shown
     assert key not in shown
+
+
+@pytest.mark.parametrize(
+    ("described", "metadata", "said"),
+    [
+        ({"resource": "http://["}, {}, "use the address"),
+        ({"resource": 7}, {}, "use the address"),
+        ({"authorization_servers": ["https://["]}, {}, "needs https"),
+        ({"authorization_servers": ["http://127.0.0.1:1\u0000"]}, {}, "does not say where to sign in"),
+        ({}, {"token_endpoint": "https://["}, "needs https"),
+        ({}, {"device_authorization_endpoint": "http://login.example.com"}, "needs https"),
+    ],
+)
+def test_broken_addresses_of_a_service_or_issuer_are_named(
+    described: dict[str, Any], metadata: dict[str, Any], said: str
+) -> None:
+    class Liar(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            own = f"http://127.0.0.1:{self.server.server_address[1]}"  # type: ignore[str-bytes-safe]
+            answers = {
+                "/.well-known/oauth-protected-resource": {"resource": own, "authorization_servers": [own]}
+                | described,
+                "/.well-known/openid-configuration": {"issuer": own} | metadata,
+            }
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps(answers[self.path]).encode())
+
+        def log_message(self, *_said: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Liar) as server:
+        threading.Thread(target=server.serve_forever).start()
+        try:
+            with pytest.raises(CommandError, match=said):
+                planned(f"http://127.0.0.1:{server.server_address[1]}", COMMAND_LINE)
+        finally:
+            server.shutdown()

@@ -9,7 +9,7 @@ import time
 import webbrowser
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import httpx2
@@ -17,6 +17,7 @@ import httpx2
 from app.cli.access.token_file import StoredToken, store_token, stored_tokens
 from app.cli.addresses import is_open_on_the_way
 from app.cli.terminal import UNREACHABLE, CommandError, fail, note
+from app.core.addresses import scheme_of
 
 _WAIT_S: Final = 300.0
 _TIMEOUT_S: Final = 15.0
@@ -66,12 +67,20 @@ def origin_of(url: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc, "", "", ""))
 
 
+def _is_at(resource: object, origin: str) -> TypeGuard[str]:
+    """Return whether what a service says of its own address is one at ``origin``."""
+    place = urlsplit(origin).netloc
+    return (
+        isinstance(resource, str) and scheme_of(resource) is not None and urlsplit(resource).netloc == place
+    )
+
+
 def planned(url: str, client_id: str) -> SignInPlan:
     """Ask a service which issuer it trusts (RFC 9728), and that one where to sign in."""
     origin = origin_of(url)
     described = _json(f"{origin}/.well-known/oauth-protected-resource")
     resource, issuers = described.get("resource"), described.get("authorization_servers")
-    if not isinstance(resource, str) or urlsplit(resource).netloc != urlsplit(origin).netloc:
+    if not _is_at(resource, origin):
         fail(f"{origin} says that it is {resource}: use the address that the service has for its clients.")
     if not isinstance(issuers, list) or not issuers or not isinstance(issuers[0], str):
         fail(f"{origin} names no issuer.")
@@ -219,7 +228,7 @@ def _json(address: str) -> Mapping[str, Any]:
     try:
         answer = httpx2.get(address, timeout=_TIMEOUT_S, headers={"accept": "application/json"})
         value = answer.json() if answer.status_code == _OK else None
-    except (httpx2.HTTPError, ValueError):
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError):
         value = None
     if not isinstance(value, dict):
         fail(f"{address} does not say where to sign in.", UNREACHABLE)
@@ -232,6 +241,6 @@ def _posted(address: str, form: Mapping[str, str]) -> tuple[int, Mapping[str, An
             address, data=dict(form), timeout=_TIMEOUT_S, headers={"accept": "application/json"}
         )
         value = answer.json()
-    except (httpx2.HTTPError, ValueError):
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError):
         fail(f"{urlsplit(address).netloc} does not answer.", UNREACHABLE)
     return answer.status_code, value if isinstance(value, dict) else {}

@@ -196,6 +196,8 @@ def run(
         return PipelineAnswered(done["content"], done["metadata"])
 
     result = target.do(here, there)
+    if "steps" not in result.metadata:
+        fail(f"{name} is a middleware and no pipeline: run it with `sluice invoke {name}`.")
     if json:
         show_json({"content": result.content, "metadata": result.metadata})
         return

@@ -77,6 +77,26 @@ def test_the_target_is_said_and_never_the_secret(given, says, asked, capsys, mon
     assert asked[0][0].headers.get("authorization") == (f"Bearer {given}" if given else None)
 
 
+@pytest.mark.parametrize(
+    ("url", "key", "warns"),
+    [
+        ("http://sluice:8000", KEY, True),
+        ("http://sluice:8000", None, False),
+        ("http://127.0.0.1:8000", KEY, False),
+        (URL, KEY, False),
+    ],
+)
+def test_who_calls_with_a_key_that_others_can_read_is_told(url, key, warns, asked, capsys, monkeypatch):
+    if key is not None:
+        monkeypatch.setenv("SLUICE_API_KEY", key)
+    asked[1].append(httpx2.Response(200, json={"middleware": [], "nextCursor": None}))
+    assert run(["middleware", "--url", url, "--json"]) == 0
+    said = capsys.readouterr().err
+    assert ("can be read on the way" in said) is warns
+    assert KEY not in said
+    assert len(asked[0]) == 1
+
+
 def test_the_option_goes_before_the_environment(asked, monkeypatch):
     monkeypatch.setenv("SLUICE_API_KEY", "another")
     assert run(["keys", "list", "--url", URL, "--key", KEY]) == 0
