@@ -1,14 +1,14 @@
 """Index a list of tools before any request: the weighted words and n-grams of their definitions."""
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from app.core.contracts.engines import ToolCandidate
-from app.engines.hashing import char_ngrams
-from app.engines.ranking.postings import Floats, Ints, Postings, counted
+from app.engines.hashing import char_ngrams, char_ngrams_of
+from app.engines.ranking.postings import Cells, Floats, Ints, Postings
 from app.engines.ranking.thesaurus import concepts
 from app.engines.ranking.words import spelled_out, terms
 
@@ -25,6 +25,8 @@ _GIST = 12
 _CELL_BYTES = 12
 _VECTOR_BYTES = 1_536
 _GRAM_TEXT = 500
+_AT_ONCE = 256
+"""Texts whose n-grams are hashed at once; limits the memory."""
 _TEXT = 2_000
 """Most characters of a description that are read, for n-grams and for words; the rest rarely says what a tool does."""
 
@@ -37,14 +39,27 @@ class ToolFeatures:
     grams: Ints
 
     @classmethod
-    def of(cls, tool: ToolCandidate) -> "ToolFeatures":
-        """Read a definition: the words of name (twice), description and parameters, n-grams of the first two."""
-        name, text = terms(tool.name), terms(tool.description[:_TEXT])
-        more = terms(" ".join(tool.parameters)[:_TEXT])
-        return cls(
-            words=keys_of([*name, *name, *text, *more, *concepts([*name, *text[:_GIST]])]),
-            grams=grams_of(f"{tool.name} {tool.description[:_GRAM_TEXT]}"),
-        )
+    def of(cls, tools: Sequence[ToolCandidate]) -> "list[ToolFeatures]":
+        """Read definitions: the words of name (twice), description and parameters, n-grams of the first two."""
+        grams = _grams_of([f"{tool.name} {tool.description[:_GRAM_TEXT]}" for tool in tools])
+        return [cls(_words_of(tool), own) for tool, own in zip(tools, grams, strict=True)]
+
+
+def _words_of(tool: ToolCandidate) -> Ints:
+    name, text = terms(tool.name), terms(tool.description[:_TEXT])
+    more = terms(" ".join(tool.parameters)[:_TEXT])
+    return keys_of([*name, *name, *text, *more, *concepts([*name, *text[:_GIST]])])
+
+
+def _grams_of(texts: Sequence[str]) -> Iterator[Ints]:
+    """Yield what `grams_of` returns for each of ``texts``, in any order; many are hashed at once."""
+    for start in range(0, len(texts), _AT_ONCE):
+        some = [spelled_out(text) for text in texts[start : start + _AT_ONCE]]
+        hashes, owners = char_ngrams_of(some, _GRAM_SIZES)
+        grams = (hashes >> np.uint64(64 - _GRAM_BITS)).astype(np.int64)[np.argsort(owners, kind="stable")]
+        sizes = np.bincount(owners, minlength=len(some))
+        # Copies, so that one tool that is remembered does not keep the n-grams of all.
+        yield from (own.copy() for own in np.split(grams, np.cumsum(sizes)[:-1]))
 
 
 def keys_of(words: Sequence[str]) -> Ints:
@@ -139,31 +154,20 @@ def _idf(frequency: Ints, count: int) -> Floats:
     return np.log1p((count - frequency + 0.5) / (frequency + 0.5)).astype(np.float32)
 
 
-def _per_cell(keys: Ints, count: int) -> Floats:
-    """Return the inverse document frequency of the key of each cell."""
-    _, inverse, often = np.unique(keys, return_inverse=True, return_counts=True)
-    return _idf(often.astype(np.int64), count)[inverse]
-
-
 def _bm25(columns: Sequence[Ints]) -> Postings:
-    keys, tools, counts = counted(columns)
+    cells = Cells.of(columns)
     lengths = np.array([len(column) for column in columns], dtype=np.float32)
     relative = lengths / max(float(lengths.mean()), 1.0)
-    damping = _K1 * (1 - _B + _B * relative[tools])
-    weights = _per_cell(keys, len(columns)) * counts * (_K1 + 1) / (counts + damping)
-    return Postings.build(keys, tools, weights, len(columns))
+    damping = _K1 * (1 - _B + _B * relative[cells.tools])
+    idf = _idf(cells.per_cell(), len(columns))
+    return Postings.build(cells, idf * cells.counts * (_K1 + 1) / (cells.counts + damping), len(columns))
 
 
 def _cosine(columns: Sequence[Ints]) -> Postings:
-    keys, tools, counts = counted(columns)
-    weights = _damped(counts) * _per_cell(keys, len(columns))
-    norms = np.sqrt(np.bincount(tools, weights=weights * weights, minlength=len(columns)))
-    weights = weights / np.maximum(norms[tools], 1e-6)
-    rare = _rare(keys, len(columns))
-    return Postings.build(keys[rare], tools[rare], weights[rare], len(columns))
-
-
-def _rare(keys: Ints, count: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    _, inverse, often = np.unique(keys, return_inverse=True, return_counts=True)
-    few: np.ndarray[tuple[int], np.dtype[np.bool_]] = often[inverse] <= max(10, _COMMON * count)
-    return few
+    cells = Cells.of(columns)
+    often = cells.per_cell()
+    weights = _damped(cells.counts) * _idf(often, len(columns))
+    norms = np.sqrt(np.bincount(cells.tools, weights=weights * weights, minlength=len(columns)))
+    weights = weights / np.maximum(norms[cells.tools], 1e-6)
+    rare = often <= max(10, _COMMON * len(columns))
+    return Postings.build(cells.only(rare), weights[rare], len(columns))

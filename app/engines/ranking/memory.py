@@ -57,13 +57,13 @@ class KnownTools:
 
     def features(self, tools: Sequence[ToolCandidate]) -> list[ToolFeatures]:
         """Return the features of ``tools``; only those that are not cached are computed."""
-        features = []
-        for tool in tools:
-            digest = digest_of((tool,))
-            remembered = self._tools.get(digest)
-            if remembered is None:
-                remembered = self._tools[digest] = _CachedTool(ToolFeatures.of(tool))
-            features.append(remembered.features)
+        digests = [digest_of((tool,)) for tool in tools]
+        missing = {
+            digest: tool for digest, tool in zip(digests, tools, strict=True) if digest not in self._tools
+        }
+        for digest, read in zip(missing, ToolFeatures.of([*missing.values()]), strict=True):
+            self._tools[digest] = _CachedTool(read)
+        features = [self._tools[digest].features for digest in digests]
         self._last_list = len(tools)
         self._trim()
         return features
@@ -86,7 +86,8 @@ class KnownTools:
             digest = digest_of((tool,))
             remembered = self._tools.get(digest)
             if remembered is None:
-                remembered = self._tools[digest] = _CachedTool(ToolFeatures.of(tool))
+                [read] = ToolFeatures.of([tool])
+                remembered = self._tools[digest] = _CachedTool(read)
             remembered.vector = vector
         self._trim()
 

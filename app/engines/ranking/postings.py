@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +25,12 @@ class Postings:
     count: int
 
     @classmethod
-    def build(cls, keys: Ints, tools: Ints, weights: NDArray[np.floating[Any]], count: int) -> "Postings":
-        """Build from cells in any order, each at most once."""
-        order = np.argsort(keys, kind="stable")
-        distinct, starts = np.unique(keys[order], return_index=True)
-        ends = np.append(starts, len(keys)).astype(np.int64)
-        return cls(distinct, ends, tools[order].astype(np.int32), weights[order].astype(np.float32), count)
+    def build(cls, cells: "Cells", weights: NDArray[np.floating[Any]], count: int) -> "Postings":
+        """Build from cells and the weight of each."""
+        begins = _begins(cells.keys)
+        ends = np.append(begins, len(cells.keys)).astype(np.int64)
+        tools = cells.tools.astype(np.int32)
+        return cls(cells.keys[begins], ends, tools, weights.astype(np.float32), count)
 
     def frequency(self, keys: Ints) -> Ints:
         """Return for each of ``keys`` how many tools have it."""
@@ -60,13 +60,39 @@ class Postings:
         return where, self.keys[where] == keys
 
 
-def counted(columns: Sequence[Ints]) -> tuple[Ints, Ints, Ints]:
-    """Return the cells ``(key, tool, count)`` of one column of keys for each tool."""
-    keys, tools, counts = [], [], []
-    for tool, column in enumerate(columns):
-        distinct, often = np.unique(column, return_counts=True)
-        keys.append(distinct)
-        tools.append(np.full(len(distinct), tool, dtype=np.int64))
-        counts.append(often.astype(np.int64))
-    empty = [np.empty(0, dtype=np.int64)]
-    return tuple(np.concatenate(part or empty) for part in (keys, tools, counts))  # type: ignore[return-value]
+class Cells(NamedTuple):
+    """The non-zero cells of a matrix, in the order of their keys and then of their tools, and the count in each."""
+
+    keys: Ints
+    tools: Ints
+    counts: Ints
+
+    @classmethod
+    def of(cls, columns: Sequence[Ints]) -> "Cells":
+        """Count the keys (below 2**32) in the column of each of less than 2**31 tools.
+
+        One sort of numbers that hold key and tool does it for all columns: a tenth of the time of counting each.
+        """
+        tools = len(columns)
+        if not tools:
+            empty = np.empty(0, dtype=np.int64)
+            return cls(empty, empty, empty)
+        owners = np.repeat(np.arange(tools), [len(column) for column in columns])
+        cells = np.sort(np.concatenate(columns) * tools + owners)
+        begins = _begins(cells)
+        keys, held = np.divmod(cells[begins], tools)
+        return cls(keys, held, np.diff(np.append(begins, len(cells))))
+
+    def per_cell(self) -> Ints:
+        """Return for each cell how many tools have its key."""
+        often = np.diff(np.append(_begins(self.keys), len(self.keys)))
+        return np.repeat(often, often)
+
+    def only(self, chosen: NDArray[np.bool_]) -> "Cells":
+        """Return the ``chosen`` cells."""
+        return Cells(*(part[chosen] for part in self))
+
+
+def _begins(ascending: Ints) -> Ints:
+    """Return where the runs of equal numbers begin."""
+    return np.flatnonzero(np.diff(ascending, prepend=-1))

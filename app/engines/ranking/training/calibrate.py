@@ -55,7 +55,7 @@ async def rows_of(sets: Sequence[ToolSet], embedder: Embedder | None, per_set: i
 
 
 async def _scored(asked: Asked, tools: Sequence[ToolCandidate], embedder: Embedder | None) -> Scored:
-    index = ToolIndex.build([ToolFeatures.of(tool) for tool in tools])
+    index = ToolIndex.build(ToolFeatures.of(tools))
     texts = [asked.text, *steps(asked.text)]
     likeness: NDArray[np.float32] | None = None
     if embedder is not None:

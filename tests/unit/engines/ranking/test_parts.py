@@ -3,10 +3,15 @@
 import asyncio
 import json
 import random
+from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from app.core.contracts.engines import ToolCandidate
+from app.engines.ranking.index import ToolFeatures, grams_of
+from app.engines.ranking.postings import Cells
 from app.engines.ranking.steps import MAX_STEPS, steps
 from app.engines.ranking.training.calibrate import fitted, rows_of
 from app.engines.ranking.training.sets import tool_sets
@@ -89,3 +94,34 @@ def test_the_halves_of_a_set_are_always_the_same_and_share_nothing(tmp_path: Pat
     (one,), (again,) = list(tool_sets(folder)), list(tool_sets(folder))
     assert one == again
     assert len(one.choosing) == len(one.reporting) == 30
+
+
+def test_cells_are_counted_as_column_by_column() -> None:
+    chance = np.random.default_rng(3)
+    columns = [chance.integers(0, 2**32, size=size) % 97 for size in (0, 5, 300, 1, 0, 80)]
+    columns[1][:] = 2**32 - 1
+    expected = sorted(
+        (int(key), tool, int(often))
+        for tool, column in enumerate(columns)
+        for key, often in zip(*np.unique(column, return_counts=True), strict=True)
+    )
+    cells = Cells.of(columns)
+    assert list(zip(*(part.tolist() for part in cells), strict=True)) == expected
+    spread = Counter(key for key, _, _ in expected)
+    assert cells.per_cell().tolist() == [spread[key] for key, _, _ in expected]
+    assert [len(part) for part in Cells.of([])] == [len(part) for part in Cells.of([columns[0]])] == [0] * 3
+
+
+def test_many_definitions_are_read_as_each_alone() -> None:
+    tools = [
+        ToolCandidate(f"getThing{number}", "Find a thing. " * (number % 40), (f"thingId{number} of it",))
+        for number in range(600)
+    ] + [ToolCandidate("", "", ()), ToolCandidate("x", "", ())]
+    together = ToolFeatures.of(tools)
+    for tool, read in zip(tools, together, strict=True):
+        [alone] = ToolFeatures.of([tool])
+        assert np.array_equal(read.words, alone.words)
+        assert sorted(read.grams.tolist()) == sorted(
+            grams_of(f"{tool.name} {tool.description[:500]}").tolist()
+        )
+    assert ToolFeatures.of([]) == []
