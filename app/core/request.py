@@ -1,7 +1,8 @@
 """Facts about one request that every surface knows, besides its caller and its content."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final
 
 from app.core.client_features import NO_FEATURES, ClientFeatures
@@ -16,6 +17,10 @@ def is_client_request_id(text: str) -> bool:
     return _CLIENT_REQUEST_ID.fullmatch(text) is not None
 
 
+def _goes_on() -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class RequestInfo:
     """Facts about one request, for records and time limits.
@@ -23,7 +28,8 @@ class RequestInfo:
     ``request_id`` is our own, ``client_request_id`` what the caller sent, which only records repeat.
     ``address`` is the peer's IP address as text, None if there is none (the command line). ``deadline`` is a time of
     the event loop's clock (``loop.time()``), in seconds; ``math.inf`` means no limit. ``features`` are what the client
-    can be asked for; servers may list more to it then.
+    can be asked for; servers may list more to it then. ``is_cut`` says whether the service itself ends the request
+    before it is done, because its credential counts no more.
     """
 
     request_id: str
@@ -32,3 +38,4 @@ class RequestInfo:
     deadline: float
     client_request_id: str | None = None
     features: ClientFeatures = NO_FEATURES
+    is_cut: Callable[[], bool] = field(default=_goes_on, repr=False, compare=False)

@@ -36,7 +36,7 @@ class RequestFacts:
     is there once the guard has checked the credential, ``body`` are the bytes that it read then, None where it read
     none; ``json`` is their value, ``bytes_in`` their number. ``route`` is the template of a path that the application
     does not match by itself. ``ends_itself``: whoever serves the request ends it in good order once its credential
-    counts no more. ``tenant``, ``key_id``, ``middleware`` and ``error_code``
+    counts no more; ``is_cut``: it is ended then as it is. ``tenant``, ``key_id``, ``middleware`` and ``error_code``
     are set by who finds them out; ``required`` are the roles of which the request needs one.
     """
 
@@ -55,6 +55,7 @@ class RequestFacts:
     bytes_in: int = 0
     route: str | None = None
     ends_itself: bool = False
+    is_cut: bool = False
     tenant: str | None = None
     key_id: str | None = None
     middleware: str | None = None
@@ -84,6 +85,7 @@ class RequestFacts:
             address=self.address,
             deadline=deadline,
             client_request_id=self.client_request_id,
+            is_cut=lambda: self.is_cut,
         )
 
 

@@ -54,7 +54,7 @@ async def _end_with_credential(request: WatchedRequest, every_s: float) -> None:
     if await still_counts(request.gate, key, facts, caller):
         await until_ended(request.gate, key, facts, caller, every_s)
     if request.task is not None:
-        request.ended = True
+        request.ended = facts.is_cut = True
         request.task.cancel()
 
 

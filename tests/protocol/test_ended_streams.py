@@ -205,7 +205,7 @@ async def all_let_go(place: Place, number: int) -> None:
             if found := page.json()["items"]:
                 break
             await asyncio.sleep(0.05)
-    assert [event["outcome"] for event in found] == ["failed"]
+    assert [(event["outcome"], event["error_code"]) for event in found] == [("failed", "credential_ended")]
     assert "ada" not in json.dumps(found)
 
 

@@ -36,7 +36,7 @@ from app.services.gateway.opened_scopes import OpenedScopes
 from app.services.gateway.outbound import Outbound
 from app.services.gateway.pipeline_use import PipelineUse, end_of
 from app.services.gateway.providers import ProviderService
-from app.services.gateway.records import CLIENT_GONE, GatewayRecord
+from app.services.gateway.records import GatewayRecord
 from app.services.gateway.request_vaults import RequestVault, RequestVaults
 from app.services.gateway.scopes import ConversationScope, GatewayScopes, ScopeHints
 from app.services.gateway.seen_texts import SeenTexts
@@ -157,7 +157,7 @@ class GatewayService:
                     )
                     yield await run.begun()
                     if not run.complete:
-                        record.error_code = record.error_code or CLIENT_GONE
+                        record.error_code = record.error_code or record.left
 
     async def _models(self, incoming: DoorRequest, turn: _Turn, record: GatewayRecord) -> DoorAnswer:
         """Return the models of all providers of this kind as one list."""

@@ -36,6 +36,8 @@ _CACHED = "cached_tokens"
 _CACHE_DETAILS = ("prompt_tokens_details", "input_tokens_details")
 CLIENT_GONE = "client_gone"
 """The error code in the record where the caller left before the answer ended."""
+CREDENTIAL_ENDED = "credential_ended"
+"""The error code in the record where the answer was cut because the caller's key or token counts no more."""
 
 
 @dataclass(slots=True)
@@ -99,6 +101,11 @@ class GatewayRecord:
         self.findings.clear()
         self.steps.clear()
 
+    @property
+    def left(self) -> str:
+        """Return why an answer was not sent to its end: its credential counts no more, or its client is gone."""
+        return CREDENTIAL_ENDED if self.request.is_cut() else CLIENT_GONE
+
     async def releasing(self, *, restores: bool) -> None:
         """Record that the first original, or an answer that the checks have passed, is about to go to the caller."""
         action = _RESTORE if restores else _CHECK
@@ -137,7 +144,7 @@ class GatewayRecord:
             raise
         except (asyncio.CancelledError, GeneratorExit):
             if self.sent:
-                self.error_code = CLIENT_GONE
+                self.error_code = self.left
                 await asyncio.shield(self.ended())
             raise
         except Exception as error:
