@@ -14,6 +14,7 @@ from app.engines.pii.names.nlp import EmbeddedArtifacts, EmbeddedNlpEngine, Name
 from app.engines.pii.names.plausible import plausible_parts
 from app.engines.pii.names.structures import structured_people
 from app.engines.pii.names.taggers import Taggers
+from app.engines.pii.names.things import things_among
 from app.engines.pii.recognizers.patterns import ExactPatterns
 from app.engines.pii.recognizers.registry import build_registry
 from app.engines.pii.recognizers.user import Definitions, build
@@ -225,9 +226,13 @@ class Search:
         """Yield findings, of people only what bears a second look."""
         kinds = next((of for tagger in taggers if (of := getattr(tagger, "kinds", None)) is not None), None)
         code: str | None = None
-        for finding in findings:
+        listed = list(findings)
+        things = things_among(text, ((each.start, each.end) for each in listed if each.label == PERSON))
+        for finding in listed:
             if finding.label != PERSON or kinds is None:
                 yield finding
+                continue
+            if (finding.start, finding.end) in things:
                 continue
             code = code_of(text, language) if code is None else code
             if place := believed(text, finding.start, finding.end, finding.score, code, kinds):
