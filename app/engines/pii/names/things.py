@@ -34,11 +34,11 @@ def _any(words: str) -> str:
 _LAWS: Final = "theorems? lemma laws? inequality inequalities equations? conjecture paradox syndrome"
 _SCIENCE: Final = _any(
     f"""
-    {_LAWS} signs? reflex(?:es)? disease palsy lymphoma sarcoma fracture catheter man(?:oeuv|euv)re maneuver formula
-    transforms? transformation distribution process(?:es)? models? methods? tests? statistics? scale index numbers?
-    coefficients? constants? effect integrals? series sequences? matrix matrices filters? smoothing kernel regression
-    decomposition factori[sz]ation optimi[sz]ation algorithms? criterion criteria curves? angles? operators? score
-    estimators? correction noise norm spaces? polynomials? functions? correlation priors? principle postulate symbol
+    {_LAWS} sign reflex(?:es)? disease palsy lymphoma sarcoma fracture catheter man(?:oeuv|euv)re maneuver formula
+    transform transformation distribution process model method test statistics? scale index number
+    coefficients? constants? effect integrals? series sequences? matrix matrices filter smoothing kernel regression
+    decomposition factori[sz]ation optimi[sz]ation algorithms? criterion criteria curve angles? operators? score
+    estimators? correction noise norm space polynomials? function correlation priors? principle postulate symbol
     flask burner dish knot clamp forceps stain cycle hypothesis diagram graph sampling sampler approximation
     expansion quadrature iterations? mechanics geometry algebra entropy divergence distance temperature anemia
     """
@@ -47,14 +47,32 @@ _OWN_SCIENCE: Final = _any(f"{_LAWS} constant algorithm lymphoma sarcoma palsy")
 _SOFTWARE: Final = _any(
     """
     servers? clusters? nodes? pods? containers? instances? daemon APIs? SDK CLI GUI UI plugins? plug-ins? modules?
-    packages? library libraries framework compiler interpreter runtime VM kernel databases? query queries drivers?
-    apps? console dashboards? release_notes versions? builds? binary binaries pipelines? playbooks? notebooks?
-    scripts? config configuration documentation docs repository repo extensions? add-ons? bots? chatbot broker
+    package library libraries framework compiler interpreter runtime VM kernel databases? query drivers?
+    apps? console dashboards? release_notes version build binary binaries pipelines? playbooks? notebooks?
+    script config configuration documentation docs repository repo extensions? add-ons? bots? chatbot broker
     queues? workers? deployments? namespaces? endpoints? webhooks? firmware syntax programmers? developers?
-    programming jobs logs metrics connectors? backends? frontends? templates? parser scheduler debugger linter
+    programming metrics connectors? backends? frontends? templates? parser scheduler debugger linter
     installer stack client_for bindings? macros? schemas? speakers?
     """
 )
+_MANY: Final = _any("signs transforms processes models methods tests numbers filters curves spaces functions")
+_MANY_PROGRAMS: Final = _any("packages queries versions builds scripts jobs logs")
+"""Plurals that are also what people do: "Brandt tests it". They count behind an article, or before a verb."""
+
+_FEW: Final = re.compile(
+    r"\b(?i:the|an?|of|in|for|with|our|all|some|these|those|no|new|both|many|from|by|use|uses|using) \Z"
+)
+_DONE: Final = re.compile(
+    rf" (?:(?P<law>{_MANY})|{_MANY_PROGRAMS})"
+    r"(?= (?:are|were|is|have|grow|fails?|failed|times?|runs?|live|fill|takes?|show|say)\b)"
+)
+_SEVERAL: Final = re.compile(rf" (?:(?P<law>{_MANY})|{_MANY_PROGRAMS})\b")
+_ACTS: Final = re.compile(
+    r"\b(?i:did|does|do|will|can|could|should|would|may|must|let|make|makes|made|help|helped|saw|see|watch|heard|have|had)"
+    r" \Z"
+)
+"""Words before somebody who then does something: "did Brandt sign"."""
+
 _OWN_SOFTWARE: Final = _any(
     """
     documentation docs API CLI SDK compiler interpreter scheduler parser syntax runtime linker debugger changelog
@@ -109,6 +127,7 @@ _ILL: Final = re.compile(
 )
 _ILLNESS: Final = re.compile(r"['’]s(?=[.,;)]| (?:and|or|often|have|has|may|is|in|at|since|who)\b|\Z)")
 _FOUND: Final = re.compile(r"['’]s? sign (?:was |is )?(?:positive|negative|present|absent)\b")
+_ANYTHING: Final = re.compile("")
 _INSTALLED: Final = re.compile(
     r"\b(?:(?i:(?:un|re)?install(?:ed|ing|s)?|compil(?:e|ed|ing)|configur(?:e|ed|ing)|reboot(?:ed|ing)?|debug(?:ged|ging)?"
     r"|download(?:ed|ing)?|restart(?:ed|ing)?|docker (?:run|pull)|(?:written|implemented|coded|programmed) in"
@@ -218,11 +237,15 @@ def _is_shop(text: str, stop: int, before: str) -> bool:
 
 def _alone(text: str, stop: int, before: str) -> Kind:
     """Return what the words around a lone name that ends at ``stop`` make of it."""
+    if _ACTS.search(before) and not _SUPPORT.match(text, stop):
+        return ""
+    several = _DONE.match(text, stop) or (_SEVERAL.match(text, stop) if _FEW.search(before) else None)
+    if several:
+        return "law" if several["law"] else "software"
     if behind := _BEHIND.match(text, stop, stop + _AFTER):
         return "law" if behind["law"] else "goods" if behind["goods"] else "software"
-    if _FOUND.match(text, stop):
-        return "law"
     pairs: tuple[tuple[Kind, re.Pattern[str], re.Pattern[str]], ...] = (
+        ("law", _FOUND, _ANYTHING),
         ("law", _DISEASE, _SUFFERED),
         ("law", _ILLNESS, _ILL),
         ("software", _MOVED_TO, _MOVED),
@@ -233,9 +256,8 @@ def _alone(text: str, stop: int, before: str) -> Kind:
     for kind, follows, precedes in pairs:
         if follows.match(text, stop) and precedes.search(before):
             return kind
-    if _INSTALLED.search(before) or (_CALLED.search(before) and not _MADE_BY.match(text, stop)):
-        return "software"
-    return "goods" if _DRIVEN.search(before) else ""
+    installed = _INSTALLED.search(before) or (_CALLED.search(before) and not _MADE_BY.match(text, stop))
+    return "software" if installed else "goods" if _DRIVEN.search(before) else ""
 
 
 def _is_street(text: str, head: str, stop: int, before: str) -> bool:

@@ -30,6 +30,7 @@ CHUNK = 8_192
 OVERLAP = 512
 """Characters that two chunks share; longer than any name."""
 
+_STRUCTURED = "StructuredNameRecognizer"
 _STRUCTURED_SCORE = 0.6
 """The score of a person whom the structure of the text shows."""
 
@@ -216,7 +217,7 @@ class Search:
                 PERSON,
                 _STRUCTURED_SCORE,
                 PERSON,
-                "StructuredNameRecognizer",
+                _STRUCTURED,
                 base=_STRUCTURED_SCORE,
             )
 
@@ -235,6 +236,9 @@ class Search:
             if (finding.start, finding.end) in things:
                 continue
             code = code_of(text, language) if code is None else code
+            if finding.recognizer == _STRUCTURED and not code:
+                yield finding
+                continue
             if place := believed(text, finding.start, finding.end, finding.score, code, kinds):
                 yield finding._replace(start=place[0], end=place[1])
 
