@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from app.core.contracts.engines import NameEngine
 from app.engines.pii.names.languages import LATIN, SUPPORTED, leaning_of
+from app.engines.pii.names.nobody import is_nobody
 
 _DOUBTED: Final = frozenset(LATIN) - {"en", "de", "fr", "es", "it"}
 """Languages in which people are doubted."""
@@ -76,7 +77,10 @@ def believed(
     """Return the part of the person ``text[start:end]`` that bears a second look; ``code`` is from `code_of`."""
     if not code:
         return None if _is_plain_word(text, text[start:end], score, kinds) else (start, end)
-    return _borne_out(text, start, end, score, code, kinds) if code in _DOUBTED else (start, end)
+    if code not in _DOUBTED:
+        return start, end
+    place = _borne_out(text, start, end, score, code, kinds)
+    return None if place is None or is_nobody(text[slice(*place)], code, kinds) else place
 
 
 def _is_plain_word(text: str, word: str, score: float, kinds: Kinds) -> bool:

@@ -143,5 +143,5 @@ def _are_people(text: str, before: str, end: int, lists: list[set[str]]) -> bool
     weak = _MAY_DO.match(text, end) or _MAY_BE.search(before) or (row > 1 and _MAY_ALL_BE.search(before))
     if last and weak:
         return True
-    known = last >= _LEAST_LISTED and any(each in ({"l"}, {"f", "l"}) for each in lists)
-    return known and row > _LEAST_LISTED and not any("o" in each for each in lists)
+    several = last >= _LEAST_LISTED and any(each in ({"l"}, {"f", "l"}) for each in lists)
+    return several and row > _LEAST_LISTED and not any("o" in each for each in lists)

@@ -82,7 +82,7 @@ def test_a_plain_word_in_a_sentence_may_be_a_name() -> None:
 
 
 def test_an_owner_in_code_needs_no_certainty(analyzer: Analyzer) -> None:
-    text = "# TODO(quelda): drop it"
+    text = "# HACK(quelda): drop it"
     assert code_of(text, "auto") == ""
     assert people(analyzer, text) == ["quelda"]
 
