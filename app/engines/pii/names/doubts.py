@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from app.core.contracts.engines import NameEngine
 from app.engines.pii.names.languages import LATIN, SUPPORTED, leaning_of
+from app.engines.pii.names.nobody import is_nobody
 
 _DOUBTED: Final = frozenset(LATIN) - {"en", "de", "fr", "es", "it"}
 """Languages in which people are doubted."""
@@ -34,6 +35,9 @@ _LIKELY: Final = 0.5
 _OTHER_LETTER: Final = re.compile(r"[^\W\d_a-zA-Z]")
 _WORD: Final = re.compile(r"\S+")
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
+_SENTENCE: Final = re.compile(r"[^\w\n]{0,4}(?:[^\W\d_]+(?:['’][a-z]+)?[,:]? ){3}[^\W\d_]")
+"""Four words in one line, as texts begin that are sentences and no values."""
+
 _SENTENCE_START: Final = re.compile(r"(?:^|[.!?:…\n\"“”„»«–•\-])\s*$")
 _PARTICLES_TEXT: Final = (
     "al ap af av bin bint da das de del della den der di do dos du el i la le ibn op ter ten van von zu"
@@ -72,21 +76,25 @@ def believed(
 ) -> tuple[int, int] | None:
     """Return the part of the person ``text[start:end]`` that bears a second look; ``code`` is from `code_of`."""
     if not code:
-        return None if _is_plain_word(text[start:end], score, kinds) else (start, end)
-    return _borne_out(text, start, end, score, code, kinds) if code in _DOUBTED else (start, end)
+        return None if _is_plain_word(text, text[start:end], score, kinds) else (start, end)
+    if code not in _DOUBTED:
+        return start, end
+    place = _borne_out(text, start, end, score, code, kinds)
+    return None if place is None or is_nobody(text[slice(*place)], code, kinds) else place
 
 
-def _is_plain_word(word: str, score: float, kinds: Kinds) -> bool:
+def _is_plain_word(text: str, word: str, score: float, kinds: Kinds) -> bool:
     """Return whether a person in a text whose language cannot be told is rather a plain word of some language.
 
-    Such texts are short: values of members, cells, keywords. One word in small letters that no list of names holds
-    ("abierto", "cerrado") looks to the tagger like a name because it does not know the word.
+    Such texts are values of members, cells, keywords. One word in small letters that no list of names holds
+    ("abierto", "cerrado") looks to the tagger like a name because it does not know the word. A sentence says more.
     """
     return (
         word.isalpha()
         and word.islower()
         and score < _SURE_IN_SMALL_LETTERS
         and not set("fl") & set(kinds(word))
+        and _SENTENCE.match(text) is None
     )
 
 
@@ -105,21 +113,6 @@ def _borne_out(
         return None
     first, last = words[0][0], words[-1][1]
     return (first, last) if score >= _least(text, first, last, code, kinds) else None
-
-
-def is_plain_word(text: str, start: int, end: int, score: float, kinds: Kinds) -> bool:
-    """Return whether the person ``text[start:end]`` is rather a plain word, in a text whose language is unknown.
-
-    Such texts are short: values of members, cells, keywords. One word in small letters that no list of names holds
-    ("abierto", "pendente") looks to the tagger like a name because it knows no such word.
-    """
-    word = text[start:end]
-    return (
-        word.islower()
-        and word.isalpha()
-        and score < _SURE_IN_SMALL_LETTERS
-        and not set("fl") & set(kinds(word))
-    )
 
 
 def _opens(text: str, words: list[tuple[int, int]]) -> bool:

@@ -12,8 +12,10 @@ from app.engines.pii.ground.labels import NAME_LABELS, PERSON, RULES, extend, th
 from app.engines.pii.names.doubts import believed, code_of, readers
 from app.engines.pii.names.nlp import EmbeddedArtifacts, EmbeddedNlpEngine, NameTagger
 from app.engines.pii.names.plausible import plausible_parts
+from app.engines.pii.names.roles import spoken_of
 from app.engines.pii.names.structures import structured_people
 from app.engines.pii.names.taggers import Taggers
+from app.engines.pii.names.things import things_among
 from app.engines.pii.recognizers.patterns import ExactPatterns
 from app.engines.pii.recognizers.registry import build_registry
 from app.engines.pii.recognizers.user import Definitions, build
@@ -29,6 +31,7 @@ CHUNK = 8_192
 OVERLAP = 512
 """Characters that two chunks share; longer than any name."""
 
+_STRUCTURED = "StructuredNameRecognizer"
 _STRUCTURED_SCORE = 0.6
 """The score of a person whom the structure of the text shows."""
 
@@ -118,11 +121,14 @@ class Search:
                 yield from self._patterns(part, low, least, chosen)
             if names:
                 taggers = self._name_taggers(text, options)
+                others: list[tuple[int, int]] | None = None if options.strict else []
                 spotted = [
-                    name for tagger in taggers for name in self._names(part, low, least, min(names), tagger)
+                    name
+                    for tagger in taggers
+                    for name in self._names(part, low, least, min(names), tagger, others)
                 ]
                 if PERSON in least:
-                    spotted += self._structured(part, low, spotted)
+                    spotted += self._structured(part, low, spotted, others)
                 yield from (
                     spotted if options.strict else self._believed(text, spotted, options.language, taggers)
                 )
@@ -180,11 +186,20 @@ class Search:
         return [self._taggers.tagger(name) for name in readers(text, options.language, options.names)]
 
     def _names(
-        self, part: str, low: int, least: dict[str, float], threshold: float, tagger: NameTagger
+        self,
+        part: str,
+        low: int,
+        least: dict[str, float],
+        threshold: float,
+        tagger: NameTagger,
+        others: list[tuple[int, int]] | None = None,
     ) -> Iterator[Finding]:
+        """Yield what a tagger finds of the labels in ``least``; organizations and places are added to ``others``."""
         for start, end in chunks(part, 0, len(part)):
             for name in tagger(part[start:end], threshold):
                 if name.score < least.get(name.label, 2.0):
+                    if others is not None and name.label in ("ORGANIZATION", "LOCATION"):
+                        others.append((start + name.start, start + name.end))
                     continue
                 first, last = _beyond_cut(
                     part,
@@ -203,19 +218,22 @@ class Search:
                         base=float(name.score),
                     )
 
-    def _structured(self, part: str, low: int, findings: Sequence[Finding]) -> Iterator[Finding]:
-        """Yield the people whom the structure of a text shows beside the ``findings`` of the tagger."""
+    def _structured(
+        self, part: str, low: int, findings: Sequence[Finding], others: Sequence[tuple[int, int]] | None
+    ) -> Iterator[Finding]:
+        """Yield the people whom the structure of a text shows beside the ``findings`` and ``others`` of the tagger."""
         if (kinds := getattr(self._taggers.tagger("fast"), "kinds", None)) is None:
             return
         people = [(name.start - low, name.end - low) for name in findings if name.label == PERSON]
-        for start, end in structured_people(part, people, kinds):
+        people += (named := list(spoken_of(part, others or (), kinds)))
+        for start, end in (*named, *structured_people(part, people, kinds)):
             yield Finding(
                 low + start,
                 low + end,
                 PERSON,
                 _STRUCTURED_SCORE,
                 PERSON,
-                "StructuredNameRecognizer",
+                _STRUCTURED,
                 base=_STRUCTURED_SCORE,
             )
 
@@ -225,11 +243,18 @@ class Search:
         """Yield findings, of people only what bears a second look."""
         kinds = next((of for tagger in taggers if (of := getattr(tagger, "kinds", None)) is not None), None)
         code: str | None = None
-        for finding in findings:
+        listed = list(findings)
+        things = things_among(text, ((each.start, each.end) for each in listed if each.label == PERSON))
+        for finding in listed:
             if finding.label != PERSON or kinds is None:
                 yield finding
                 continue
+            if (finding.start, finding.end) in things:
+                continue
             code = code_of(text, language) if code is None else code
+            if finding.recognizer == _STRUCTURED and not code:
+                yield finding
+                continue
             if place := believed(text, finding.start, finding.end, finding.score, code, kinds):
                 yield finding._replace(start=place[0], end=place[1])
 

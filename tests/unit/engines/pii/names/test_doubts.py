@@ -74,6 +74,19 @@ def test_a_plain_word_of_no_known_language_is_nobody() -> None:
     assert holds("jan abierto", 0.8)
 
 
+def test_a_plain_word_in_a_sentence_may_be_a_name() -> None:
+    text = "tell quelda i said hi"
+    assert believed(text, 5, 11, 0.7, "", lambda _: "") == (5, 11)
+    short = "tell quelda hi"
+    assert believed(short, 5, 11, 0.7, "", lambda _: "") is None
+
+
+def test_an_owner_in_code_needs_no_certainty(analyzer: Analyzer) -> None:
+    text = "# HACK(quelda): drop it"
+    assert code_of(text, "auto") == ""
+    assert people(analyzer, text) == ["quelda"]
+
+
 def test_names_that_no_list_holds_need_certainty() -> None:
     text = "Kirjeen sai Qvorst Zelbrin eilen"
     start, end = text.index("Qvorst"), text.index(" eilen")
