@@ -31,6 +31,9 @@ _REFRESH: Final = re.compile(r"[ -~]{1,16384}")
 _SECONDS: Final = re.compile(r"[0-9]{1,9}")
 _SCOPE: Final = re.compile(r"[!#-\[\]-~]{1,256}")
 _MOST_SCOPES: Final = 50
+_ACCESS_TOKEN: Final = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105 - a name of RFC 8693
+_ACCESS_TOKENS: Final = (_ACCESS_TOKEN, "urn:ietf:params:oauth:token-type:jwt")
+"""What a token that opens a server may be called; one that says who somebody is, or renews another, opens none."""
 _ASSERTION_S: Final = 60
 _SHORTEST_S: Final = 1.0
 _LIFETIME_S: Final = 300.0
@@ -94,8 +97,11 @@ class GrantClient:
         issued_type, refresh = answer.get("issued_token_type"), answer.get("refresh_token")
         if not isinstance(token, str) or not _TOKEN.fullmatch(token) or not isinstance(kind, str):
             raise GrantFailedError("its answer has no token")
+        wanted = form.get("requested_token_type", _ACCESS_TOKEN)
+        is_token = kind.lower() == "bearer" and issued_type in (None, wanted, *_ACCESS_TOKENS)
         # An assertion that is exchanged for a token elsewhere is no token itself (RFC 8693, section 2.2.1).
-        if kind.lower() != "bearer" and (kind.lower() != "n_a" or issued_type is None):
+        is_assertion = kind.lower() == "n_a" and issued_type == wanted != _ACCESS_TOKEN
+        if not (is_token or is_assertion):
             raise GrantFailedError("its token is of a type that is not supported")
         return GrantedToken(
             token,
@@ -239,7 +245,7 @@ def _lifetime_s(value: Any) -> float:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return _LIFETIME_S
-    return min(max(float(value), _SHORTEST_S), _LONGEST_S)
+    return float(min(max(value, _SHORTEST_S), _LONGEST_S))
 
 
 def _scopes(listed: list[Any]) -> tuple[str, ...]:

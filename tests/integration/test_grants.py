@@ -184,7 +184,7 @@ async def test_an_authorization_server_that_is_down_is_no_other_fault(server: Is
     assert failed.value.code is None
 
 
-LIFETIMES: list[tuple[Any, float]] = [
+LIFETIMES: list[Any] = [
     (None, 300),
     (60, 60),
     ("60", 60),
@@ -195,6 +195,8 @@ LIFETIMES: list[tuple[Any, float]] = [
     ("soon", 300),
     ([60], 300),
     (1e300, 3600),
+    pytest.param(10**400, 3600, id="huge"),
+    pytest.param(-(10**400), 1, id="huge and negative"),
 ]
 
 
@@ -204,6 +206,41 @@ async def test_a_lifetime_is_taken_within_bounds(server: Issuer, given: Any, cou
     server.answer = lambda request: send(request, json.dumps(told).encode())
     client = ClientIdentity(server.url, "sluice", "none", token_uri=f"{server.url}/token")
     assert (await grants().granted(client, FORM)).lifetime_s == counted
+
+
+TYPE = "urn:ietf:params:oauth:token-type:"
+TYPES: list[tuple[str | None, str, str | None, bool]] = [
+    (None, "Bearer", None, True),
+    ("access_token", "Bearer", None, True),
+    ("access_token", "bearer", "access_token", True),
+    ("access_token", "Bearer", "jwt", True),
+    ("id-jag", "N_A", "id-jag", True),
+    ("access_token", "Bearer", "id_token", False),
+    ("access_token", "Bearer", "refresh_token", False),
+    ("access_token", "N_A", "access_token", False),
+    ("access_token", "N_A", "id-jag", False),
+    ("access_token", "N_A", None, False),
+    ("id-jag", "N_A", "id_token", False),
+    (None, "N_A", "id-jag", False),
+    (None, "Bearer", "refresh_token", False),
+    (None, "DPoP", None, False),
+]
+
+
+@pytest.mark.parametrize(("wanted", "kind", "issued", "taken"), TYPES)
+async def test_a_token_of_another_type_than_the_one_asked_for_is_not_taken(
+    server: Issuer, wanted: str | None, kind: str, issued: str | None, *, taken: bool
+) -> None:
+    told = {"access_token": "t", "token_type": kind}
+    told |= {} if issued is None else {"issued_token_type": TYPE + issued}
+    server.answer = lambda request: send(request, json.dumps(told).encode())
+    client = ClientIdentity(server.url, "sluice", "none", token_uri=f"{server.url}/token")
+    form = {**FORM, **({} if wanted is None else {"requested_token_type": TYPE + wanted})}
+    if taken:
+        assert (await grants().granted(client, form)).access_token == "t"
+        return
+    with pytest.raises(GrantFailedError, match="of a type that is not supported"):
+        await grants().granted(client, form)
 
 
 async def test_metadata_is_asked_for_in_the_order_of_the_protocol(server: Issuer) -> None:

@@ -138,6 +138,55 @@ async def test_the_members_of_a_group_come_and_go(company: Company) -> None:
     assert await names(company, "/Users") == []
 
 
+MEMBER = ("urn:ietf:params:scim:schemas:core:2.0:Group:members", "Members", "members")
+NO_PATHS = (
+    "members[value eq '1']",
+    'members[value eq "1" or value eq "2"]',
+    'members[(value eq "1")]',
+    'members[value sw "1"]',
+    'members[$ref ew "a:1"]',
+    'members[value eq "1"].value',
+    'members[value eq "\\x"]',
+    'members[value eq "\\ud800"]',
+    'urn:ietf:params:scim:schemas:core:2.0:Group:members[display eq "a:1"]',
+    "members.value",
+    " members",
+    "/members",
+)
+
+
+async def test_a_member_is_removed_by_any_path_that_is_answered_with_success(company: Company) -> None:
+    group = {"displayName": "LLM users", "members": [{"value": "1"}, {"value": "2"}]}
+    path = f"/Groups/{(await push(company, 'POST', '/Groups', group)).json()['id']}"
+    for name in MEMBER:
+        await push(company, "PUT", path, group)
+        left = await patch(company, path, {"op": "remove", "path": f'{name}[ value EQ "1" ]'})
+        assert [each["value"] for each in left["members"]] == ["2"], name
+    whole = (await push(company, "PUT", path, group)).json()
+    # A provider that is told of success would believe that somebody is out who is still in.
+    operations = [{"op": "remove", "path": unknown} for unknown in NO_PATHS]
+    operations += [{"op": "replace", "path": 'members[value eq "1"]', "value": {"value": "3"}}]
+    nested = {"urn:ietf:params:scim:schemas:core:2.0:Group": {"members": []}}
+    for operation in (*operations, {"op": "replace", "value": nested}):
+        answer = await push(company, "PATCH", path, {"Operations": [operation]})
+        assert (answer.status_code, answer.json().get("scimType")) == (400, "invalidPath"), operation
+    assert (await push(company, "GET", path)).json() == whole
+
+
+async def test_nobody_stays_active_by_a_path_that_is_answered_with_success(company: Company) -> None:
+    path = f"/Users/{(await push(company, 'POST', '/Users', ADA)).json()['id']}"
+    for unknown in ("active[value eq true]", "active.value", " active", "/active"):
+        operation = {"op": "replace", "path": unknown, "value": False}
+        answer = await push(company, "PATCH", path, {"Operations": [operation]})
+        assert (answer.status_code, answer.json().get("scimType")) == (400, "invalidPath"), unknown
+    nested = {"op": "replace", "value": {USER: {"active": False}}}
+    assert (await push(company, "PATCH", path, {"Operations": [nested]})).status_code == 400
+    extension = {"op": "replace", "value": {"urn:example:staff:2.0:User:active": False, USER: {"title": "x"}}}
+    assert (await patch(company, path, extension))["active"] is True
+    named = {"op": "replace", "path": f"{USER}:ACTIVE", "value": False}
+    assert (await patch(company, path, named))["active"] is False
+
+
 async def test_errors_are_those_of_scim_and_hold_no_name(company: Company) -> None:
     user = (await push(company, "POST", "/Users", ADA)).json()
     other = (await push(company, "POST", "/Users", {"userName": "grace"})).json()
@@ -156,7 +205,10 @@ async def test_errors_are_those_of_scim_and_hold_no_name(company: Company) -> No
         ("PATCH", path, {"Operations": [{"op": "remove", "path": "userName"}]}, 400, "mutability"),
         ("GET", '/Users?filter=userName sw "a"', None, 400, "invalidFilter"),
         ("GET", '/Users?filter=displayName eq "a"', None, 400, "invalidFilter"),
+        ("GET", '/Users?filter=id eq "%5Cud800"', None, 400, "invalidFilter"),
+        ("GET", '/Users?filter=id eq "%5Cu0000"', None, 400, "invalidFilter"),
         ("GET", "/Users?count=x", None, 400, None),
+        ("GET", f"/Users?startIndex={10**30}", None, 400, None),
         ("GET", "/Users/none", None, 404, None),
         ("DELETE", "/Groups/none", None, 404, None),
         ("GET", "/Bulk", None, 404, None),
@@ -301,6 +353,45 @@ async def test_whom_the_mirror_does_not_know_may_be_let_in(database_url: str, is
         await push(company, "DELETE", path)
         assert not await inside(company, issuer.token(email="ada@example.org", jti="3"))
         assert await inside(company, issuer.token(email="grace@example.org"))
+
+
+async def test_who_was_deleted_stays_out_whoever_has_the_name_now(database_url: str, issuer: Issuer) -> None:
+    plain = trusted(issuer)
+    mirrored = Provisioning("sub", "externalId", required=False)
+    async with open_console(
+        database_url, trusted=lambda rest: replace(plain(rest), provisioning=mirrored)
+    ) as console:
+        company = Company(console, issuer, Clock())
+        first = (await push(company, "POST", "/Users", ADA)).json()["id"]
+        other = (await push(company, "POST", "/Users", {"userName": "grace", "externalId": "grace"})).json()
+        await push(company, "DELETE", f"/Users/{first}")
+        await push(company, "DELETE", f"/Users/{other['id']}")
+        again = await push(company, "POST", "/Users", ADA | {"externalId": "another"})
+        assert again.status_code == 201
+        renamed = ADA | {"userName": "grace", "externalId": "another"}
+        assert (await push(company, "PUT", f"/Users/{again.json()['id']}", renamed)).status_code == 200
+        for subject in ("ada", "grace"):
+            assert not await inside(company, issuer.token(sub=subject)), subject
+        assert await inside(company, issuer.token(sub="another"))
+        assert await names(company, "/Users") == ["grace"]
+        database = console.rest.services.access.database
+        async with database.system_transaction() as tx:
+            assert await remove_forgotten(tx, company.clock.now() + KEPT) == 2
+        assert await inside(company, issuer.token(sub="ada", jti="2"))
+
+
+async def test_a_person_is_found_in_any_spelling_of_the_name(database_url: str, issuer: Issuer) -> None:
+    plain = trusted(issuer)
+    mirrored = Provisioning("email", "userName", required=False)
+    async with open_console(
+        database_url, trusted=lambda rest: replace(plain(rest), provisioning=mirrored)
+    ) as console:
+        company = Company(console, issuer, Clock())
+        gone = {"userName": "jose\u0301@example.org", "active": False}
+        await push(company, "POST", "/Users", gone)
+        for spelling in ("jos\u00e9@example.org", "JOS\u00c9@Example.org", "jose\u0301@example.org"):
+            assert not await inside(company, issuer.token(email=spelling)), spelling
+        assert await inside(company, issuer.token(email="jose@example.org"))
 
 
 async def test_a_provider_finds_out_what_is_supported(company: Company) -> None:

@@ -272,6 +272,10 @@ def test_the_policy_of_a_tenant_maps_tokens_to_it(trusted: Trusted) -> None:
         wrong = {"identity": {"rules": [{**rule, "roles": roles}]}}
         refused = service.http.patch(f"{path}&expected_version={version + 1}", json=wrong)
         assert (refused.status_code, "only the settings" in refused.text) == (422, True)
+    for nothing in ([], ""):
+        everybody = {"identity": {"rules": [{**rule, "when": {"groups": nothing}}]}}
+        refused = service.http.patch(f"{path}&expected_version={version + 1}", json=everybody)
+        assert refused.status_code == 422, nothing
     operator = {"authorization": f"Bearer {issuer.token(groups=['others'])}"}
     own = f"/api/v1/policies?expected_version={version + 1}"
     assert http.patch(own, json={"identity": {"rules": []}}, headers=operator).status_code == 403

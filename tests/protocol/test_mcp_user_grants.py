@@ -13,8 +13,9 @@ import pytest
 
 from tests.protocol.answering import Answering
 from tests.protocol.mcp_service import KEY
-from tests.protocol.mcp_wire import HANDSHAKE, PREFIX, REVISIONS, client
+from tests.protocol.mcp_wire import HANDSHAKE, PREFIX, REVISIONS, Reply, client
 from tests.protocol.passing_service import call
+from tests.protocol.test_mcp_upstream_auth import rest
 from tests.protocol.test_mcp_user_tokens import echo, exchanging, trusting
 from tests.upstreams.authorizing import (
     AuthorizationServer,
@@ -309,6 +310,45 @@ async def test_a_person_whom_the_provider_removes_has_no_grant_any_more(
         assert items == [graces] and len(made.own.revoked) == 1
         assert (await made.ask("GET", "", made.ada)).status_code == 401
         assert "result" in (await echo(made.url, "2026-07-28", made.grace, "still")).message
+
+
+async def test_what_somebody_granted_follows_no_server_to_another_address(
+    tmp_path: Path, provider: AuthorizationServer
+) -> None:
+    near = {"allowed_networks": ("127.0.0.0/8",)}
+    async with company(tmp_path, provider, upstreams=near) as made, rest(made.url) as http:
+        with (
+            guarded_http(ScriptedServer("beta"), made.own) as beta,
+            guarded_http(ScriptedServer("beta"), made.own) as elsewhere,
+        ):
+            address, other = beta.url, elsewhere.url
+            elsewhere.url = beta.url  # it takes what was given for the other one
+
+            async def put(method: str, path: str, url: str) -> None:
+                settings = exchanging(beta, mode="user_grant", resource=beta.url) | {"url": url}
+                body = {"settings": settings} | ({"name": "beta"} if method == "POST" else {})
+                (await http.request(method, path, json=body)).raise_for_status()
+                (await http.post("/servers/beta/approve")).raise_for_status()
+
+            async def called(text: str) -> Reply:
+                async with client(made.url, "2026-07-28", made.ada) as wire, asyncio.timeout(20):
+                    while "no such tool" in str(reply := await call(wire, "beta__echo", {"text": text})):
+                        await asyncio.sleep(0.05)  # what is approved is listed a little later
+                    return reply
+
+            await put("POST", "/servers", address)
+            begun = await made.ask("POST", "", made.ada, {"server": "beta"})
+            code = code_of(await made.visit(begun.json()["authorize"], "ada"))
+            late = await made.ask("POST", "", made.grace, {"server": "beta"})
+            assert (await made.ask("POST", "/confirm", made.ada, {"code": code})).status_code == 200
+            assert "result" in (await called("here")).message
+            await put("PUT", "/servers/beta", other)
+            own = {token for token, given in made.own.tokens.items() if given.subject == "ada"}
+            assert (await called("there")).error["data"]["code"] == "conflict"
+            assert own and not own & set(elsewhere.bearers) and not elsewhere.calls()
+            # Nor does the answer to a question of before go there.
+            assert (await made.visit(late.json()["authorize"], "grace")).status_code == 404
+            assert not made.forms("refresh_token")
 
 
 async def call_error(made: Company, token: str) -> Any:

@@ -3,14 +3,14 @@
 import asyncio
 import itertools
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import SecretStr
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from app.core.errors import ForbiddenError
 from app.settings import AuthSettings
@@ -65,7 +65,11 @@ def trusting(
 
 @asynccontextmanager
 async def trusting_issuers(
-    folder: Path, settings: dict[str, Any], *names: str, **more: Any
+    folder: Path,
+    settings: dict[str, Any],
+    *names: str,
+    upstreams: Mapping[str, Any] | None = None,
+    **more: Any,
 ) -> AsyncIterator[str]:
     """Do so for users of the issuers with these names; ``more`` are further settings of each."""
     rules = [
@@ -77,7 +81,10 @@ async def trusting_issuers(
         for name in names
     )
     auth = AuthSettings(bootstrap_key=SecretStr(str(KEY)), issuers=issuers)
-    async with aggregated(folder, {"alpha": settings}, sections={"auth": auth}) as (url, _):
+    async with aggregated(folder, {"alpha": settings}, sections={"auth": auth}, **(upstreams or {})) as (
+        url,
+        _,
+    ):
         yield url
 
 
@@ -117,6 +124,26 @@ async def test_each_user_calls_with_the_users_own_token_over_connections_of_the_
         assert sorted(form["subject_token"] for form in exchanged) == sorted(tokens.values())
         assert {form["resource"] for form in exchanged} == {guarded.url}
         assert not set(tokens.values()) & set(guarded.bearers)
+
+
+@pytest.mark.parametrize("issued", ["id_token", "refresh_token", "id-jag"])
+async def test_what_is_no_access_token_reaches_no_server(
+    tmp_path: Path, provider: AuthorizationServer, issued: str
+) -> None:
+    def answer(form: dict[str, str]) -> Response:
+        token = provider.give("ada", form["resource"])
+        kind = f"urn:ietf:params:oauth:token-type:{issued}"
+        told = {"access_token": token, "token_type": "N_A" if issued == "id-jag" else "Bearer"}
+        return JSONResponse({**told, "issued_token_type": kind} if form["grant_type"] == EXCHANGE else told)
+
+    with guarded_http(ScriptedServer("alpha"), provider) as guarded:
+        async with trusting(tmp_path, exchanging(guarded), provider) as url:
+            provider.answer = answer
+            before = len(guarded.bearers)
+            for revision in REVISIONS:
+                error = (await echo(url, revision, provider.user_token("ada"), "no")).error
+                assert error["data"]["code"] == "upstream_unavailable"
+            assert len(guarded.bearers) == before and not guarded.calls()
 
 
 async def test_whoever_has_no_token_of_a_user_is_refused_before_anything_is_sent(

@@ -24,6 +24,7 @@ _TYPE: Final = "application/scim+json"
 _BODY: Final = RouteLimits(streamed=frozenset({_TYPE}), json=True, whole=True, most=2 * 1024 * 1024)
 _KINDS: Final[Mapping[str, Kind]] = {"Users": "User", "Groups": "Group"}
 _DEEPEST: Final = 16
+_LAST: Final = 2**31
 
 EntryPath = Annotated[str, Path(max_length=64)]
 
@@ -105,7 +106,7 @@ async def list_entries(
     request: Request,
     plural: str,
     filter_: Annotated[str | None, Query(alias="filter", max_length=1100)] = None,
-    start: Annotated[int, Query(alias="startIndex")] = 1,
+    start: Annotated[int, Query(alias="startIndex", le=_LAST)] = 1,
     count: Annotated[int, Query()] = PAGE,
     excluded: Annotated[str, Query(alias="excludedAttributes", max_length=200)] = "",
 ) -> Response:

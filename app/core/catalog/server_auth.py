@@ -124,10 +124,10 @@ class ServerAuth(BaseModel):
             raise ValueError("client credentials and token exchange need a clientAuth other than none")
         if (self.mode == "id_jag") != (self.provider is not None):
             raise ValueError("provider is for id_jag, which needs it")
-        if self.mode == "token_exchange" and self.token_uri is not None:
-            # Whoever configures servers must not have users' tokens sent to an address of their own.
+        if self.of_users and self.token_uri is not None:
+            # Whoever configures servers must not have users' tokens, assertions or codes sent to an address of theirs.
             raise ValueError(
-                "tokenUri is not for token_exchange: the issuer of the users says where it is asked"
+                f"tokenUri is not for {self.mode}: the metadata of the issuer says where it is asked"
             )
         return self
 

@@ -37,10 +37,11 @@ class GrantStart(NamedTuple):
 
 
 class ConfirmedGrant(NamedTuple):
-    """What a person granted, for which server, and at which authorization server."""
+    """What a person granted, for which server at which place, and at which authorization server."""
 
     server: str
     issuer: str
+    place: str
     token: GrantedToken
 
 
@@ -58,9 +59,9 @@ class GrantStarts:
     redirect_uri: Callable[[], str | None]
 
     async def begin(
-        self, caller: Caller, server: str, auth: ServerAuth, protected: ProtectedServer
+        self, caller: Caller, server: str, auth: ServerAuth, protected: ProtectedServer, place: str
     ) -> GrantStart:
-        """Return where the caller goes; raise UpstreamUnavailableError where no way leads there."""
+        """Return where the caller goes for a server at a place; UpstreamUnavailableError where no way leads there."""
         redirect_uri = self.redirect_uri()
         if redirect_uri is None:
             raise UpstreamUnavailableError(
@@ -84,6 +85,7 @@ class GrantStarts:
             "verifier": verifier,
             "issuer": auth.issuer,
             "resource": protected.resource,
+            "place": place,
             "names_itself": metadata.get("authorization_response_iss_parameter_supported") is True,
         }
         owner = _owner(caller.tenant, caller.key_id, _STARTED)
@@ -121,11 +123,19 @@ class GrantStarts:
         if not code or "error" in answer:
             raise GrantFailedError("it did not grant this")
         server = str(session.preferences[_SERVER])
-        return WayBack(match[1], match[2], server, kept["issuer"], kept["resource"], code, kept["verifier"])
+        return WayBack(
+            *(match[1], match[2], server, kept["issuer"], kept["resource"], kept["place"]),
+            *(code, kept["verifier"]),
+        )
 
-    async def exchange(self, back: "WayBack", auth: ServerAuth, credentials: Mapping[str, str]) -> str:
-        """Get the tokens for a code, keep them sealed, and return the code with which the person confirms them."""
-        if auth.issuer != back.issuer:
+    async def exchange(
+        self, back: "WayBack", auth: ServerAuth, credentials: Mapping[str, str], place: str
+    ) -> str:
+        """Get the tokens for a code, keep them sealed, and return the code with which the person confirms them.
+
+        ``place`` is where the server is now: what somebody granted for another one is not got.
+        """
+        if (auth.issuer, place) != (back.issuer, back.place):
             raise _spent()
         form = {
             "grant_type": "authorization_code",
@@ -139,6 +149,7 @@ class GrantStarts:
         until = (self.sessions.now() + LIFETIME).timestamp()
         kept = {
             "issuer": back.issuer,
+            "place": back.place,
             "access": token.access_token,
             "refresh": token.refresh_token,
             "lifetime": token.lifetime_s,
@@ -152,7 +163,7 @@ class GrantStarts:
             raise _spent()
         session, kept = await self._taken(_owner(caller.tenant, caller.key_id, _RETURNED), code)
         token = GrantedToken(kept["access"], kept["lifetime"], kept["refresh"])
-        return ConfirmedGrant(str(session.preferences[_SERVER]), kept["issuer"], token)
+        return ConfirmedGrant(str(session.preferences[_SERVER]), kept["issuer"], kept["place"], token)
 
     async def _taken(self, owner: Caller, session_id: str) -> tuple[Session, Mapping[str, Any]]:
         """Return a session that counts once, and what is sealed in it."""
@@ -184,6 +195,7 @@ class WayBack:
     server: str
     issuer: str
     resource: str
+    place: str
     code: str = field(repr=False)
     verifier: str = field(repr=False)
 

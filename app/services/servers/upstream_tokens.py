@@ -1,7 +1,7 @@
 """Get tokens for servers behind this one, as the settings of each say."""
 
 import hashlib
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -13,6 +13,7 @@ from app.core.grants import ClientIdentity, GrantedToken, GrantFailedError, Gran
 from app.core.strictjson import dumps
 from app.core.upstream import Authorization
 from app.services.caching import ShortMemory
+from app.services.servers.sealing import reached
 from app.services.servers.token_cache import TokenCache, TokenKey
 
 _TOKEN_TYPE: Final = "urn:ietf:params:oauth:token-type"  # noqa: S105 - a name of RFC 8693
@@ -121,7 +122,7 @@ class OwnTokens:
             issuer=self.auth.issuer,
             audience=protected.resource,
             scopes=protected.scopes,
-            binding=binding_of(self.auth, self.settings.credentials),
+            binding=binding_of(self.settings),
         )
 
     async def _granted(self, protected: ProtectedServer) -> GrantedToken:
@@ -176,7 +177,7 @@ class UserTokens:
             issuer=self.auth.issuer,
             audience=protected.resource,
             scopes=protected.scopes,
-            binding=binding_of(self.auth, self.settings.credentials),
+            binding=binding_of(self.settings),
             presented=hashlib.sha256(self.presented.encode()).digest(),
         )
 
@@ -228,7 +229,14 @@ def asked_for(protected: ProtectedServer) -> dict[str, str]:
     return {"resource": protected.resource, **scope}
 
 
-def binding_of(auth: ServerAuth, credentials: Mapping[str, str]) -> str:
-    """Return a digest of how tokens are asked for, so that none outlives a change of that."""
-    asked = {"auth": auth.model_dump(mode="json"), "credentials": dict(credentials)}
+def binding_of(settings: MCPServerSettings) -> str:
+    """Return a digest of how tokens for a server are asked for and where they go: none outlives a change of that."""
+    auth = settings.auth.model_dump(mode="json") if settings.auth is not None else None
+    asked = {"url": settings.url, "auth": auth, "credentials": dict(settings.credentials)}
     return hashlib.sha256(dumps(asked)).hexdigest()
+
+
+def place_of(settings: MCPServerSettings) -> str:
+    """Return a digest of where a server is and who gives tokens for it: what a person granted is for that alone."""
+    resource = settings.auth.resource if settings.auth is not None else None
+    return hashlib.sha256(dumps({**reached(settings), "resource": resource})).hexdigest()

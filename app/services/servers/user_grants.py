@@ -23,7 +23,7 @@ from app.services.audit.audit import AuditService
 from app.services.servers.grant_starts import GrantStart, GrantStarts
 from app.services.servers.sealing import opened
 from app.services.servers.token_cache import TokenKey
-from app.services.servers.upstream_tokens import UpstreamTokens, binding_of, no_user
+from app.services.servers.upstream_tokens import UpstreamTokens, binding_of, no_user, place_of
 from app.store.access.provisioned import Part, find_entry
 from app.store.access.user_grants import (
     StoredGrant,
@@ -66,7 +66,7 @@ class UserGrants:
             settings, auth = await self._server(caller.tenant, server)
             try:
                 protected = await self.tokens.protected(settings, auth)
-                start = await self.starts.begin(caller, server, auth, protected)
+                start = await self.starts.begin(caller, server, auth, protected, place_of(settings))
             except GrantFailedError as error:
                 raise _failed(server, auth, error) from None
         await self._record(caller, "grants.begin", server, request)
@@ -82,7 +82,8 @@ class UserGrants:
             back = await self.starts.came_back(answer)
             server = back.server
             settings, auth = await self._server(back.tenant, server)
-            return server, await self.starts.exchange(back, auth, settings.credentials)
+            place = place_of(settings)
+            return server, await self.starts.exchange(back, auth, settings.credentials, place)
         except GrantFailedError as error:
             raise UpstreamUnavailableError(
                 f"Nothing was granted. Of the authorization server: {error}.",
@@ -95,11 +96,11 @@ class UserGrants:
             _check_person(caller)
             confirmed = await self.starts.confirm(caller, code)
             moment = self.starts.sessions.now()
-            sealed = self._sealed(caller.tenant, caller.key_id, confirmed.server, confirmed.token, moment)
             grant = StoredGrant(
                 *(caller.tenant, caller.key_id, confirmed.server, confirmed.issuer),
-                *(sealed, moment, moment, caller.mirrored),
+                *(b"", moment, moment, caller.mirrored),
             )
+            grant = replace(grant, tokens=self._sealed(grant, confirmed.place, confirmed.token, moment))
             async with self.database.transaction(caller.tenant) as tx:
                 if await SERVERS.find(tx, caller.tenant, confirmed.server) is None:
                     raise NotFoundError("There is no such server any more.")
@@ -178,7 +179,8 @@ class UserGrants:
         grant = await self._find(caller.tenant, caller.key_id, server)
         if auth is None or grant is None or grant.issuer != auth.issuer:
             return None
-        token, left_s = self._open(grant)
+        place = place_of(settings)
+        token, left_s = self._open(grant, place)
         if token is None:
             return None
         if left_s > _MARGIN_S:
@@ -196,31 +198,31 @@ class UserGrants:
         except GrantFailedError as error:
             if error.code != "invalid_grant":
                 raise
-            return await self._after_refusal(grant)
+            return await self._after_refusal(grant, place)
         kept = replace(fresh, refresh_token=fresh.refresh_token or token.refresh_token)
         moment = max(self.starts.sessions.now(), grant.updated + timedelta(microseconds=1))
-        sealed = self._sealed(grant.tenant, grant.holder, server, kept, moment)
+        sealed = self._sealed(grant, place, kept, moment)
         async with self.database.transaction(grant.tenant) as tx:
             if not await renew_grant(tx, grant, sealed, moment):
                 log.info("a grant for server %s was renewed or taken back meanwhile", server)
         return fresh
 
-    async def expire(self, caller: Caller, server: str, refused: str) -> None:
+    async def expire(self, caller: Caller, server: str, place: str, refused: str) -> None:
         """Let a token that its server refused be renewed, unless that has been done."""
         grant = await self._find(caller.tenant, caller.key_id, server)
-        token, _ = self._open(grant) if grant is not None else (None, 0.0)
+        token, _ = self._open(grant, place) if grant is not None else (None, 0.0)
         if grant is None or token is None or token.access_token != refused:
             return
         moment = max(self.starts.sessions.now(), grant.updated + timedelta(microseconds=1))
-        sealed = self._sealed(grant.tenant, grant.holder, server, replace(token, lifetime_s=0.0), moment)
+        sealed = self._sealed(grant, place, replace(token, lifetime_s=0.0), moment)
         async with self.database.transaction(grant.tenant) as tx:
             await renew_grant(tx, grant, sealed, moment)
 
-    async def _after_refusal(self, grant: StoredGrant) -> GrantedToken | None:
+    async def _after_refusal(self, grant: StoredGrant, place: str) -> GrantedToken | None:
         """Return what another process has made of a refresh token that is spent; else the grant is over."""
         now = await self._find(grant.tenant, grant.holder, grant.server)
         if now is not None and now.updated != grant.updated:
-            token, left_s = self._open(now)
+            token, left_s = self._open(now, place)
             if token is not None and left_s > _MARGIN_S:
                 return GrantedToken(token.access_token, left_s)
         elif now is not None:
@@ -255,21 +257,27 @@ class UserGrants:
         async with self.database.transaction(tenant, write=False) as tx:
             return await find_grant(tx, tenant, holder, server)
 
-    def _sealed(self, tenant: str, holder: str, server: str, token: GrantedToken, moment: datetime) -> bytes:
+    def _sealed(self, grant: StoredGrant, place: str, token: GrantedToken, moment: datetime) -> bytes:
         kept = {
+            "place": place,
             "access": token.access_token,
             "refresh": token.refresh_token,
             "until": moment.timestamp() + token.lifetime_s,
         }
-        return self.audit.keys.seal(tenant, _purpose(holder, server), dumps(kept))
+        return self.audit.keys.seal(grant.tenant, _purpose(grant.holder, grant.server), dumps(kept))
 
-    def _open(self, grant: StoredGrant) -> tuple[GrantedToken | None, float]:
-        """Return the tokens of a grant, and for how many seconds the first of them counts."""
+    def _open(self, grant: StoredGrant, place: str | None = None) -> tuple[GrantedToken | None, float]:
+        """Return the tokens of a grant, and for how many seconds the first of them counts.
+
+        With a ``place`` there are none where the person granted them for a server at another one.
+        """
         try:
             kept: dict[str, Any] = loads(
                 self.audit.keys.open(grant.tenant, _purpose(grant.holder, grant.server), grant.tokens)
             )
         except SealBrokenError:
+            return None, 0.0
+        if place is not None and kept.get("place") != place:
             return None, 0.0
         left_s = kept["until"] - self.starts.sessions.now().timestamp()
         return GrantedToken(kept["access"], max(left_s, 0.0), kept["refresh"]), left_s
@@ -312,7 +320,7 @@ class GrantTokens:
 
     async def renewed(self, refused: str) -> str | None:
         """Return another token in place of a refused one, None where there is none."""
-        await self.grants.expire(self.caller, self.server, refused)
+        await self.grants.expire(self.caller, self.server, place_of(self.settings), refused)
         self.grants.tokens.cache.refuse(self._key, refused)
         try:
             token = await self.token()
@@ -329,7 +337,7 @@ class GrantTokens:
             issuer=self.auth.issuer,
             audience=self.auth.resource or self.settings.url or "",
             scopes=("user_grant",),
-            binding=binding_of(self.auth, self.settings.credentials),
+            binding=binding_of(self.settings),
         )
 
     async def _granted(self) -> GrantedToken:

@@ -42,12 +42,6 @@ async def update_entry(tx: AsyncConnection, entry: StoredEntry) -> None:
     await tx.execute(update(provisioned).where(named, provisioned.c.id == entry.id).values(**entry._asdict()))
 
 
-async def remove_entry(tx: AsyncConnection, tenant: str, kind: str, entry_id: str) -> None:
-    """Delete an entry for good."""
-    named = (provisioned.c.tenant == tenant) & (provisioned.c.kind == kind)
-    await tx.execute(delete(provisioned).where(named, provisioned.c.id == entry_id))
-
-
 async def find_entry(
     tx: AsyncConnection, tenant: str, kind: str, part: Part, value: str, *, lock: bool = False
 ) -> StoredEntry | None:

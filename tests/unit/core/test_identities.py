@@ -48,6 +48,8 @@ def rule(when: dict[str, Expected], roles: frozenset[Role] = INVOKER) -> Mapping
         ({"groups": "a"}, {"groups": [{"a": 1}, True, None, 1.5, "a"]}, True),
         ({"groups": "a"}, {"Groups": ["a"]}, False),
         ({"groups": "a"}, {"groups": ["A"]}, False),
+        ({"groups": ()}, {"groups": ["a"]}, False),
+        ({"scope": ()}, {"scope": "use"}, False),
     ],
 )
 def test_a_rule_matches_what_the_claims_say(

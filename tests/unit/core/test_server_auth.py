@@ -45,6 +45,13 @@ REFUSED: dict[str, dict[str, Any]] = {
     "a token endpoint elsewhere for tokens of users": {
         "auth": {**OWN, "mode": "token_exchange", "tokenUri": "https://attacker.example/token"}
     },
+    "a token endpoint elsewhere for codes of users": {
+        "auth": {**OWN, "mode": "user_grant", "tokenUri": "https://attacker.example/token"}
+    },
+    "a token endpoint elsewhere for assertions of users": {
+        "auth": {**OWN, "mode": "id_jag", "provider": PROVIDER, "tokenUri": "https://attacker.example/token"},
+        "credentials": {"providerSecret": "s"},
+    },
     "an assertion of nobody": {"auth": {**OWN, "mode": "id_jag"}},
     "a provider that is not asked": {"auth": {**OWN, "provider": PROVIDER}},
     "a scope with a space": {"auth": {**OWN, "scopes": ["a b"]}},

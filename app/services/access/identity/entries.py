@@ -20,7 +20,16 @@ MOST_MEMBERS: Final = 10_000
 MOST_OPERATIONS: Final = 1_000
 _LONGEST: Final = 512
 _FILTER: Final = re.compile(r'\s*([A-Za-z0-9:._-]+)\s+eq\s+("(?:[^"\\]|\\.)*")\s*', re.IGNORECASE)
-_MEMBER: Final = re.compile(r'members\[\s*value\s+eq\s+("(?:[^"\\]|\\.)*")\s*\]', re.IGNORECASE)
+_MEMBER: Final = re.compile(
+    rf'(?:{re.escape(CORE)}Group:)?members\[\s*value\s+eq\s+("(?:[^"\\]|\\.)*")\s*\]', re.IGNORECASE
+)
+_SCHEMAS: Final = tuple(f"{CORE}{kind}:".lower() for kind in ("User", "Group"))
+_KEPT: Final = {
+    "User": frozenset({"username", "displayname", "externalid", "active"}),
+    "Group": frozenset({"displayname", "externalid", "members"}),
+}
+"""Attributes that count here, in small letters."""
+_FIRST_WORD: Final = re.compile(r"[^a-z]*([a-z]*)")
 _TRUTHS: Final = {"true": True, "false": False}
 
 
@@ -120,13 +129,27 @@ class DirectoryEntry:
             return entry
         single = _MEMBER.fullmatch(path)
         if single is not None and action == "remove" and self.kind == "Group":
-            return self._without(frozenset({json.loads(single[1])}))
+            return self._without(frozenset({_quoted(single[1], "invalidPath")}))
+        self._check_path(path, value)
         if _bare(path) == "members" and self.kind == "Group":
             if action == "add":
                 return self._with_members((*self.members, *_ids(value)))
             if action == "remove" and value is not None:
                 return self._without(frozenset(_ids(value)))
         return self.with_value(path, None if action == "remove" else value)
+
+    def _check_path(self, path: str, value: Any) -> None:
+        """Refuse to change parts of what is kept in ways that are not known here: nobody is to stay in unseen."""
+        kept, name = _KEPT[self.kind], _bare(path)
+        first = _FIRST_WORD.match(name)
+        is_part = first is not None and first[1] in kept and name not in kept
+        is_schema = name == (CORE + self.kind).lower() and isinstance(value, Mapping)
+        if is_part or (is_schema and not kept.isdisjoint(map(_bare, value))):
+            raise fault(
+                "This path is not supported: give an attribute's name alone"
+                + (', or members[value eq "…"] to remove one.' if self.kind == "Group" else "."),
+                "invalidPath",
+            )
 
     def _without(self, gone: frozenset[str]) -> "DirectoryEntry":
         return replace(self, members=tuple(each for each in self.members if each not in gone))
@@ -145,10 +168,7 @@ def filtered(text: str) -> tuple[str, str]:
         raise fault(
             'Filters are: userName eq "…", displayName eq "…", externalId eq "…", id eq "…".', "invalidFilter"
         )
-    try:
-        return _bare(match[1]), json.loads(match[2], strict=False)
-    except ValueError:
-        raise fault("The value of the filter is no JSON string.", "invalidFilter") from None
+    return _bare(match[1]), _quoted(match[2], "invalidFilter")
 
 
 def fault(message: str, scim_type: str) -> InvalidRequestError:
@@ -156,9 +176,21 @@ def fault(message: str, scim_type: str) -> InvalidRequestError:
     return InvalidRequestError(message, details={"scimType": scim_type})
 
 
+def _quoted(text: str, scim_type: str) -> str:
+    """Return the text that a filter quotes; no id and no name has a character that cannot be printed."""
+    try:
+        value: str = json.loads(text)
+    except ValueError:
+        value = "\0"
+    if not value.isprintable():
+        raise fault("The value of the filter is no JSON string of printable characters.", scim_type)
+    return value
+
+
 def _bare(attribute: str) -> str:
-    """Return an attribute's name without its schema; names count in any case."""
-    return attribute.rpartition(":")[2].lower() if attribute.lower().startswith("urn:") else attribute.lower()
+    """Return an attribute's name without the core schema; names count in any case, those of extensions as they are."""
+    name = attribute.lower()
+    return next((name.removeprefix(each) for each in _SCHEMAS if name.startswith(each)), name)
 
 
 def _member(value: Any, name: str) -> Any:

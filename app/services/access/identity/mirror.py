@@ -25,7 +25,6 @@ from app.store.access.provisioned import (
     count_entries,
     find_entry,
     list_entries,
-    remove_entry,
     update_entry,
 )
 from app.store.audit.audit import Transaction
@@ -90,7 +89,7 @@ class MirrorService:
                 tx, tenant, kind, "name", self._digest(tenant, kind, "name", entry.name)
             )
             if former is not None and former.removed is not None:
-                await remove_entry(tx, tenant, kind, former.id)
+                await _give_up_name(tx, former)
             added = self._stored(tenant, entry)
             if not await add_entry(tx, added):
                 raise _taken()
@@ -116,7 +115,7 @@ class MirrorService:
             if same is not None and same.id != entry_id:
                 if same.removed is None:
                     raise _taken()
-                await remove_entry(tx, tenant, kind, same.id)
+                await _give_up_name(tx, same)
             await update_entry(tx, changed)
             await self._note(tx, caller, "change", entry, request)
             await self._tell(tx, row, changed, entry.members)
@@ -206,6 +205,11 @@ def opened_entry(audit: AuditService, tenant: str, row: StoredEntry) -> Director
     content = audit.keys.open(tenant, _SEALED + row.id.encode(), row.sealed, own=True)
     kind: Kind = "User" if row.kind == "User" else "Group"
     return DirectoryEntry.opened(kind, row.id, active=row.active, content=content)
+
+
+async def _give_up_name(tx: Transaction, former: StoredEntry) -> None:
+    """Let another entry have the name of one that was removed, whose external id stays out as long as before."""
+    await update_entry(tx, former._replace(name_digest=former.id))
 
 
 def _taken() -> ConflictError:

@@ -4,6 +4,7 @@ from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from app.core.events import Changed
+from app.core.identities import folded
 from app.services.access.identity.ends import IDENTITY_ENDED
 from app.services.access.identity.entries import Kind
 from app.services.audit.audit import AuditService
@@ -26,8 +27,8 @@ class GroupState(NamedTuple):
 
 
 def mirror_digest(audit: AuditService, tenant: str, kind: Kind, part: str, value: str) -> str:
-    """Return by which digest an entry is found: names count in any case (RFC 7643, 4.1.1), other ids do not."""
-    text = value.casefold() if part == "name" else value
+    """Return by which digest an entry is found: names count in any case and spelling, other ids as they are."""
+    text = folded(value) if part == "name" else value
     named = f"provisioned {kind} {part}\0{text}"
     return audit.digest(tenant, named.encode("utf-8", "surrogatepass"))
 
