@@ -1,9 +1,10 @@
-"""Index the events whose id tells another time than they do, so that a query's time bounds the ids that are read.
+"""Index the events whose id tells another time than they do, and request ids in the order of the pages.
 
-Expand only. Safe while the previous release runs, which does not ask for them. On PostgreSQL the index of each
-partition is built without blocking writers, and attached; what was interrupted is continued by the next try. It is
-nearly empty: an id has the time of its event, but where a clock was set back.
-Undone by downgrade: the index is lost; nothing else.
+Expand only. Safe while the previous release runs, whose queries use the same indexes. On PostgreSQL the indexes of each
+partition are built without blocking writers, and attached; what was interrupted is continued by the next try. Only the
+exchange of the index of request ids locks the table, for a moment. That of astray events is nearly empty: an id has the
+time of its event, but where a clock was set back.
+Undone by downgrade: the older index of request ids is built again, the function is lost; nothing else.
 """
 
 from typing import Any
@@ -16,7 +17,8 @@ branch_labels = None
 depends_on = None
 
 APP = "sluice_app"
-INDEX, COLUMNS = "ix_audit_event_astray", "tenant, id"
+INDEX = "ix_audit_event_astray"
+REQUESTS, OLD_REQUESTS = "ix_audit_event_tenant_request_id_id", "ix_audit_event_tenant_request_id"
 # More than a minute between both, to the millisecond. ``store.audit.id_bounds`` asks in the same words.
 ASTRAY = {
     "postgresql": "abs(date_part('epoch', at - timestamptz '1970-01-01 00:00:00+00') * 1000 - "
@@ -45,20 +47,28 @@ SIGNATURE = "sluice_astray_events(timestamptz, timestamptz, uuid, integer)"
 
 
 def upgrade() -> None:
-    dialect = op.get_bind().dialect.name
-    if dialect == "postgresql":
-        op.execute(FUNCTION)
-        op.execute(f"REVOKE ALL ON FUNCTION {SIGNATURE} FROM PUBLIC")
-        op.execute(f"GRANT EXECUTE ON FUNCTION {SIGNATURE} TO {APP}")
-        _indexes().build(INDEX, COLUMNS, f" WHERE {ASTRAY[dialect]}")
-    else:
-        op.execute(f"CREATE INDEX {INDEX} ON audit_event ({COLUMNS}) WHERE {ASTRAY[dialect]}")
+    if op.get_bind().dialect.name != "postgresql":
+        op.execute(f"CREATE INDEX {INDEX} ON audit_event (tenant, id) WHERE {ASTRAY['sqlite']}")
+        op.create_index(REQUESTS, "audit_event", ["tenant", "request_id", "id"])
+        op.drop_index(OLD_REQUESTS, "audit_event")
+        return
+    op.execute(FUNCTION)
+    op.execute(f"REVOKE ALL ON FUNCTION {SIGNATURE} FROM PUBLIC")
+    op.execute(f"GRANT EXECUTE ON FUNCTION {SIGNATURE} TO {APP}")
+    build = _indexes().build
+    build(INDEX, "tenant, id", f" WHERE {ASTRAY['postgresql']}")
+    build(REQUESTS, "tenant, request_id, id", "")
+    op.execute(f"DROP INDEX IF EXISTS {OLD_REQUESTS}")
 
 
 def downgrade() -> None:
     if op.get_bind().dialect.name == "postgresql":
         op.execute(f"DROP FUNCTION IF EXISTS {SIGNATURE}")
-    op.execute(f"DROP INDEX {INDEX}")
+        _indexes().build(OLD_REQUESTS, "tenant, request_id", "")
+    else:
+        op.create_index(OLD_REQUESTS, "audit_event", ["tenant", "request_id"])
+    for name in (INDEX, REQUESTS):
+        op.execute(f"DROP INDEX {'IF EXISTS ' if op.get_bind().dialect.name == 'postgresql' else ''}{name}")
 
 
 def _indexes() -> Any:

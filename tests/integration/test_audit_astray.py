@@ -89,7 +89,7 @@ async def _without_the_index(rest: Rest, query: dict[str, Any]) -> set[str]:
         return []
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stored, "_list_astray", nothing)
+        patch.setattr(stored, "_list_found", nothing)
         answer = await rest.call("GET", EVENTS, params={**query, "limit": 100}, roles=["auditor"])
     return {event["id"] for event in answer.json()["items"]}
 

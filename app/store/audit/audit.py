@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.core.audit import CLIENT_REQUEST_ID, AuditEvent, WriterNumber
 from app.core.errors import InvalidArgumentsError
-from app.store.audit.id_bounds import ASTRAY_EVENTS, astray, within_ids
+from app.store.audit.id_bounds import Finding, astray, place_of, within_ids
 from app.store.bulk import fetch
 from app.store.effort import TooMuchEffortError, limited
 from app.store.paging import paged
@@ -24,7 +24,7 @@ QUERY_S = 2.0
 """Seconds that finding one page may take before the query is refused as too wide."""
 
 _FOUND = 1_000
-"""How many events that a function has found are looked at in one step."""
+"""How many events that were found are looked at in one step."""
 _MEMBERS = len(fields(AuditEvent))
 _EVIDENCE = 4
 """Columns behind an event's members: its writer and number, its leaf and its code."""
@@ -105,33 +105,17 @@ async def list_events(
         async with limited(tx, QUERY_S):
             if filters.client_request_id is not None and tx.dialect.name == "postgresql":
                 asked = (filters.client_request_id, filters.since, filters.until)
-                return await _list_found(tx, tenant, filters, before, limit, (_CLIENT_EVENTS, asked))
+                return await _list_found(tx, tenant, filters, before, limit, Finding(_CLIENT_EVENTS, asked))
             query = within_ids(_filtered(tx, tenant, filters), filters.since, filters.until)
             query = paged(query, audit_event.c.id, behind=before, limit=limit, newest_first=True)
             events = [recorded(row) for row in await tx.execute(query)]
             if filters.since is None and filters.until is None:
                 return events
-            more = await _list_astray(tx, tenant, filters, before, limit)
+            finding = astray(tx.dialect.name, tenant, filters.since, filters.until)
+            more = await _list_found(tx, tenant, filters, before, limit, finding)
             return _joined(events, more, limit) if more else events
     except TooMuchEffortError:
         raise TooWideError(filters) from None
-
-
-async def _list_astray(
-    tx: AsyncConnection, tenant: str, filters: AuditFilters, before: UUID | None, limit: int
-) -> Sequence[RecordedEvent]:
-    """Return the events whose id does not tell their time, for the same page."""
-    if tx.dialect.name == "postgresql":
-        asked = (filters.since, filters.until)
-        return await _list_found(tx, tenant, filters, before, limit, (ASTRAY_EVENTS, asked))
-    query = paged(
-        astray(_filtered(tx, tenant, filters)),
-        audit_event.c.id,
-        behind=before,
-        limit=limit,
-        newest_first=True,
-    )
-    return [recorded(row) for row in await tx.execute(query)]
 
 
 def _joined(
@@ -148,16 +132,14 @@ async def _list_found(
     filters: AuditFilters,
     before: UUID | None,
     limit: int,
-    finding: tuple[str, tuple[Any, ...]],
+    finding: Finding,
 ) -> Sequence[RecordedEvent]:
-    """Find events by a function of PostgreSQL first, then read those of them that the filters leave.
-
-    ``finding`` is the statement with the parameters that come before the id behind the events and their number.
-    """
-    statement, asked = finding
+    """Find events first, then read those of them that the filters leave."""
     events: list[RecordedEvent] = []
     while True:
-        places = [(row[0], row[1]) for row in await fetch(tx, statement, (*asked, before, _FOUND))]
+        places = [
+            place_of(row) for row in await fetch(tx, finding.statement, (*finding.asked, before, _FOUND))
+        ]
         if places:
             query = _filtered(tx, tenant, filters).where(
                 tuple_(audit_event.c.id, audit_event.c.at).in_(places)

@@ -5,27 +5,49 @@ time says the same, but where a clock was set back: a process's ids go on from t
 events, *astray* by more than a minute, have an index of their own, and are asked for beside the others.
 """
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+from uuid import UUID
 
-from sqlalchemy import Select, text
+from sqlalchemy import Select
 
 from app.core.ids import lowest_uuid7
 from app.store.tables import audit_event
-
-ASTRAY_EVENTS: Final = "SELECT id, at FROM sluice_astray_events($1, $2, $3, $4)"
-"""Finds a tenant's events that are astray (PostgreSQL); parameters: since, until, the id behind them, how many."""
 
 _NEAR: Final = timedelta(minutes=2)
 """More than what is not astray can be away from its id, whatever was rounded."""
 _FIRST: Final = datetime(1970, 1, 2, tzinfo=UTC)
 _LAST: Final = datetime(9999, 1, 1, tzinfo=UTC)
+# SQLite uses the index for the words of its own condition alone, and not by itself: it takes the index of all times.
 _ASTRAY: Final = (
-    "substr(id, 1, 12) NOT BETWEEN "
-    "printf('%012x', strftime('%s', at) * 1000 + substr(at, 21, 3) - 60000) AND "
-    "printf('%012x', strftime('%s', at) * 1000 + substr(at, 21, 3) + 60000)"
+    "SELECT id, at FROM audit_event INDEXED BY ix_audit_event_astray WHERE tenant = ?1 AND substr(id, 1, 12) "
+    "NOT BETWEEN printf('%012x', strftime('%s', at) * 1000 + substr(at, 21, 3) - 60000) "
+    "AND printf('%012x', strftime('%s', at) * 1000 + substr(at, 21, 3) + 60000) "
+    "AND (?2 IS NULL OR at >= ?2) AND (?3 IS NULL OR at < ?3) AND (?4 IS NULL OR id < ?4) ORDER BY id DESC LIMIT ?5"
 )
-"""The condition of the index, in its words: SQLite uses it for no others."""
+
+
+class Finding(NamedTuple):
+    """A statement that finds ids and times of events; the id behind them and their number are its last parameters."""
+
+    statement: str
+    asked: tuple[Any, ...]
+
+
+def astray(dialect: str, tenant: str, since: datetime | None, until: datetime | None) -> Finding:
+    """Return how a tenant's events of a time are found that are astray."""
+    if dialect == "sqlite":
+        return Finding(_ASTRAY, (tenant, since, until))
+    return Finding("SELECT id, at FROM sluice_astray_events($1, $2, $3, $4)", (since, until))
+
+
+def place_of(row: Sequence[Any]) -> tuple[UUID, datetime]:
+    """Return the id and the time in a row that a finding found."""
+    event, at = row
+    if isinstance(event, str):  # SQLite
+        return UUID(event), datetime.fromisoformat(at).replace(tzinfo=UTC)
+    return event, at
 
 
 def within_ids(query: Select[Any], since: datetime | None, until: datetime | None) -> Select[Any]:
@@ -35,8 +57,3 @@ def within_ids(query: Select[Any], since: datetime | None, until: datetime | Non
     if until is not None and until < _LAST:
         query = query.where(audit_event.c.id < lowest_uuid7(until + _NEAR))
     return query
-
-
-def astray(query: Select[Any]) -> Select[Any]:
-    """Return ``query`` for events that are astray alone (SQLite)."""
-    return query.where(text(_ASTRAY)).with_hint(audit_event, "INDEXED BY ix_audit_event_astray", "sqlite")
