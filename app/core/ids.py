@@ -3,11 +3,14 @@
 import os
 import threading
 import time
+from datetime import datetime
 from uuid import UUID, SafeUUID
 
 _RANDOM_BITS = 74
 _STEP_BITS = 32
 _LOW_BITS = 62
+_TIMELESS_BITS = 80
+_LAST_MILLIS = (1 << 48) - 1
 _DRAWN_BYTES = 1024
 _LOW = (1 << _LOW_BITS) - 1
 _MARKS = 0x7 << 76 | 0b10 << 62
@@ -78,6 +81,12 @@ def uuid7_text() -> str:
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
+def lowest_uuid7(moment: datetime) -> UUID:
+    """Return a UUID below all of version 7 that were made at ``moment``, and above those of a millisecond before."""
+    millis = int(moment.timestamp() * 1000)
+    return UUID(int=min(max(millis, 0), _LAST_MILLIS) << _TIMELESS_BITS)
+
+
 def _next() -> int:
     millis, random = _clock.advance()
-    return millis << 80 | (random >> _LOW_BITS) << 64 | random & _LOW | _MARKS
+    return millis << _TIMELESS_BITS | (random >> _LOW_BITS) << 64 | random & _LOW | _MARKS

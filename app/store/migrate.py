@@ -28,6 +28,8 @@ _ADVISORY_LOCK = 0x51_C1_CE_01
 _TURN_WAIT_S = 900.0
 _TURN_STEP_S = 0.1
 _SQLITE_WAIT_S = 30.0
+_OF_EXPRESSIONS = ("ix_audit_event_client_request_id", "ix_audit_event_astray")
+"""Indexes that ``store.tables`` does not have: each engine has expressions of its own."""
 
 # Alembic passes its environment to env.py through globals, so a process runs one migration at a time.
 _alembic = threading.Lock()
@@ -88,7 +90,7 @@ def drift(url: str) -> list[Any]:
 def included(_object: Any, name: str | None, kind: str, reflected: bool, _compare_to: Any) -> bool:
     """Leave out the monthly partitions, which come and go without migrations, and indexes of expressions."""
     partition = name is not None and name.startswith("audit_event_") and reflected
-    return not (kind == "table" and partition) and name != "ix_audit_event_client_request_id"
+    return not (kind == "table" and partition) and name not in _OF_EXPRESSIONS
 
 
 def is_table_of_ours(name: str | None, kind: str, _parents: Any) -> bool:

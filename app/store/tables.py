@@ -225,9 +225,8 @@ audit_event = Table(
     _number(WRITTEN_BY, nullable=True),
     # PostgreSQL requires the partition column in the key.
     PrimaryKeyConstraint("tenant", "id", "at"),
-    Index(None, "tenant", "request_id"),
     *(Index(None, "tenant", name, "id") for name in ("actor", "action", "outcome")),
-    *(Index(None, "tenant", name, "id") for name in ("middleware", "scope_ref", "at")),
+    *(Index(None, "tenant", name, "id") for name in ("middleware", "scope_ref", "at", "request_id")),
     _index_of_some("on_behalf_of", "tenant", "on_behalf_of", "id"),
     _index_of_some(WRITTEN_BY, WRITTEN_BY, "tenant", "id"),
     postgresql_partition_by="RANGE (at)",

@@ -271,7 +271,7 @@ async def test_an_interrupted_upgrade_is_finished_and_leaves_valid_indexes(empty
     )
     await owner.close()
     indexes = {row["relname"]: row["indisvalid"] for row in rows}
-    assert len(indexes) == 11
+    assert len(indexes) == 12
     assert all(indexes.values()), indexes
     assert await asyncio.to_thread(migrate.drift, empty_url) == []
     async with open_rest(empty_url) as rest:

@@ -31,20 +31,18 @@ from app.store.audit.log import (
     HeadEntry,
     LogLeaf,
     SignedCheckpoint,
-    Unsealed,
     add_checkpoint,
     add_entries,
     add_leaves,
-    advanced,
     list_heads,
     list_tiles,
-    list_unsealed,
     newest_checkpoint,
     put_heads,
     put_tiles,
     read_progress,
     write_progress,
 )
+from app.store.audit.unsealed import Unsealed, advanced, list_unsealed
 from app.store.audit.writers import list_incomplete_writers, list_writers, put_writers, remove_over_writers
 
 BATCH: Final = 500

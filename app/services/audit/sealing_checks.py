@@ -14,7 +14,7 @@ from app.core.transparency.hashing import HASH_BYTES, leaf_hash
 from app.engines.cipher import RecordKeys
 from app.services.audit.audit import AuditService
 from app.services.audit.leaves import expected_mac, leaf_of
-from app.store.audit.log import Unsealed
+from app.store.audit.unsealed import Unsealed
 from app.store.audit.writers import WriterPlace
 
 SEALER: Final = Caller(SYSTEM_TENANT, "sealer", frozenset())

@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.core.audit import CLIENT_REQUEST_ID, AuditEvent, WriterNumber
 from app.core.errors import InvalidArgumentsError
+from app.store.audit.id_bounds import Finding, astray, place_of, within_ids
 from app.store.bulk import fetch
 from app.store.effort import TooMuchEffortError, limited
 from app.store.paging import paged
@@ -22,8 +23,8 @@ Transaction: TypeAlias = AsyncConnection
 QUERY_S = 2.0
 """Seconds that finding one page may take before the query is refused as too wide."""
 
-_THEIRS = 1_000
-"""How many events with a client's request id are looked at in one step."""
+_FOUND = 1_000
+"""How many events that were found are looked at in one step."""
 _MEMBERS = len(fields(AuditEvent))
 _EVIDENCE = 4
 """Columns behind an event's members: its writer and number, its leaf and its code."""
@@ -103,29 +104,49 @@ async def list_events(
     try:
         async with limited(tx, QUERY_S):
             if filters.client_request_id is not None and tx.dialect.name == "postgresql":
-                return await _list_client_events(tx, tenant, filters, before, limit)
-            query = _filtered(tenant, filters)
-            if filters.client_request_id is not None:
-                query = query.where(_CLIENT_ID.in_([filters.client_request_id]))
+                asked = (filters.client_request_id, filters.since, filters.until)
+                return await _list_found(tx, tenant, filters, before, limit, Finding(_CLIENT_EVENTS, asked))
+            query = within_ids(_filtered(tx, tenant, filters), filters.since, filters.until)
             query = paged(query, audit_event.c.id, behind=before, limit=limit, newest_first=True)
-            return [recorded(row) for row in await tx.execute(query)]
+            events = [recorded(row) for row in await tx.execute(query)]
+            if filters.since is None and filters.until is None:
+                return events
+            finding = astray(tx.dialect.name, tenant, filters.since, filters.until)
+            more = await _list_found(tx, tenant, filters, before, limit, finding)
+            return _joined(events, more, limit) if more else events
     except TooMuchEffortError:
         raise TooWideError(filters) from None
 
 
-async def _list_client_events(
-    tx: AsyncConnection, tenant: str, filters: AuditFilters, before: UUID | None, limit: int
+def _joined(
+    events: Sequence[RecordedEvent], more: Sequence[RecordedEvent], limit: int
+) -> list[RecordedEvent]:
+    """Return the ``limit`` highest of both, each once."""
+    by_id = {recorded.event.id: recorded for recorded in (*events, *more)}
+    return [by_id[event] for event in sorted(by_id, reverse=True)[:limit]]
+
+
+async def _list_found(
+    tx: AsyncConnection,
+    tenant: str,
+    filters: AuditFilters,
+    before: UUID | None,
+    limit: int,
+    finding: Finding,
 ) -> Sequence[RecordedEvent]:
-    """Find events by the client's request id first, then read those of them that the other filters leave."""
+    """Find events first, then read those of them that the filters leave."""
     events: list[RecordedEvent] = []
     while True:
-        asked = (filters.client_request_id, filters.since, filters.until, before, _THEIRS)
-        places = [(row[0], row[1]) for row in await fetch(tx, _CLIENT_EVENTS, asked)]
+        places = [
+            place_of(row) for row in await fetch(tx, finding.statement, (*finding.asked, before, _FOUND))
+        ]
         if places:
-            query = _filtered(tenant, filters).where(tuple_(audit_event.c.id, audit_event.c.at).in_(places))
+            query = _filtered(tx, tenant, filters).where(
+                tuple_(audit_event.c.id, audit_event.c.at).in_(places)
+            )
             query = paged(query, audit_event.c.id, limit=limit - len(events), newest_first=True)
             events += [recorded(row) for row in await tx.execute(query)]
-        if len(places) < _THEIRS or len(events) == limit:
+        if len(places) < _FOUND or len(events) == limit:
             return events
         before = places[-1][0]
 
@@ -156,18 +177,19 @@ async def drop_emptied_partitions(tx: AsyncConnection) -> int:
     return int((await tx.execute(text("SELECT sluice_drop_emptied_months()"))).scalar_one())
 
 
-def _filtered(tenant: str, filters: AuditFilters) -> Select[Any]:
-    """Return the query of a tenant's events, without the client's request id."""
+def _filtered(tx: AsyncConnection, tenant: str, filters: AuditFilters) -> Select[Any]:
+    """Return the query of a tenant's events; on PostgreSQL a function finds those with a client's request id."""
     query = select(audit_event).where(audit_event.c.tenant == tenant)
     for name in EQUAL:
         wanted = getattr(filters, name)
         if wanted is not None:
             query = query.where(audit_event.c[name] == wanted)
-    # Ids hold a time too, but do not bound the query by it: after a clock step it differs from the event's time.
     if filters.since is not None:
         query = query.where(audit_event.c.at >= filters.since)
     if filters.until is not None:
         query = query.where(audit_event.c.at < filters.until)
+    if filters.client_request_id is not None and tx.dialect.name == "sqlite":
+        query = query.where(_CLIENT_ID.in_([filters.client_request_id]))
     return query
 
 

@@ -12,12 +12,10 @@ from uuid import UUID
 
 from sqlalchemy import (
     ColumnElement,
-    Row,
     Select,
     and_,
     exists,
     literal_column,
-    or_,
     select,
     text,
     tuple_,
@@ -26,7 +24,6 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.core.audit import WriterNumber
 from app.core.transparency.tiles import TilePlace
 from app.store.audit.audit import RecordedEvent, recorded
 from app.store.audit.tables import log_checkpoint, log_entry, log_head, log_leaf, log_tile
@@ -38,7 +35,7 @@ HEADS: Final = "*"
 """The name of the log of all tenants' heads, which no tenant can have."""
 
 _PROGRESS: Final = "audit_log_sealed"
-_ROWID: ColumnElement[int] = literal_column("audit_event.rowid")
+ROWID: ColumnElement[int] = literal_column("audit_event.rowid")
 _NIL: Final = UUID(int=0)
 _LEAF: Final = 4
 """Columns of a leaf, in front of those of its event."""
@@ -61,22 +58,6 @@ class Progress:
     def passed(self) -> int:
         """Return the highest number of a row that was passed (SQLite); without an event, that of ``order`` was not."""
         return self.order if self.event != _NIL else self.order - 1
-
-
-class Unsealed(NamedTuple):
-    """A row that is not in the log, and its place in the order of sealing.
-
-    ``leaf`` is the hash that was stored with it; a row from before the upgrade has none, and comes whole as ``old``.
-    """
-
-    tenant: str
-    event: UUID
-    at: datetime
-    number: WriterNumber | None
-    leaf: bytes | None
-    mac: bytes
-    order: int
-    old: RecordedEvent | None = None
 
 
 class LogLeaf(NamedTuple):
@@ -119,7 +100,7 @@ async def read_progress(tx: AsyncConnection) -> Progress:
     """Return how far the record is in the log; rows that are there already are taken first."""
     query = select(installation.c.value).where(installation.c.name == _PROGRESS)
     value = (await tx.execute(query)).scalar_one_or_none()
-    end = await _horizon(tx)
+    end = await horizon(tx)
     if value is None:
         return Progress(until=end)
     progress = _stored_progress(value)
@@ -151,49 +132,11 @@ async def write_progress(tx: AsyncConnection, progress: Progress) -> None:
         await tx.execute(update(installation).where(installation.c.name == _PROGRESS).values(value=value))
 
 
-async def list_unsealed(tx: AsyncConnection, progress: Progress, limit: int) -> list[Unsealed]:
-    """Return the next rows to seal; every transaction that could still add one before them has ended."""
-    order = _order(tx)
-    columns = [audit_event.c[name] for name in ("tenant", "id", "at", "writer", "writer_seq", "leaf", "mac")]
-    query = select(*columns, order.label("place"))
-    if progress.until is not None:
-        in_log = exists().where(
-            log_leaf.c.tenant == audit_event.c.tenant, log_leaf.c.event == audit_event.c.id
-        )
-        older = or_(audit_event.c[WRITTEN_BY].is_(None), order < progress.until)
-        if tx.dialect.name == "sqlite":
-            older = order < progress.until
-        key = (audit_event.c.tenant, audit_event.c.id)
-        query = query.where(older, ~in_log, tuple_(*key) > tuple_(progress.tenant, progress.event))
-        query = query.order_by(*key)
-    else:
-        query = newer(tx, query, progress).where(order < await _horizon(tx))
-    rows = (await tx.execute(query.limit(limit))).all()
-    bare = [(row.tenant, row.id, row.at) for row in rows if row.leaf is None]
-    old: dict[tuple[str, UUID], RecordedEvent] = {}
-    if bare:
-        place = tuple_(audit_event.c.tenant, audit_event.c.id, audit_event.c.at)
-        whole = map(recorded, await tx.execute(select(audit_event).where(place.in_(bare))))
-        old = {(made.event.tenant, made.event.id): made for made in whole}
-    return [_unsealed(row, old[row.tenant, row.id] if row.leaf is None else None) for row in rows]
-
-
-def advanced(progress: Progress, rows: Sequence[Unsealed], limit: int) -> Progress:
-    """Return the progress once ``rows``, of at most ``limit``, have entered the log."""
-    if progress.until is not None and len(rows) < limit:
-        return Progress(order=progress.until)
-    if not rows:
-        return progress
-    last = rows[-1]
-    order = progress.order if progress.until is not None else last.order
-    return Progress(order, last.tenant, last.event, progress.until)
-
-
 def newer(tx: AsyncConnection, query: Select[Any], progress: Progress) -> Select[Any]:
     """Return ``query`` for the rows of the record behind ``progress``, in the order of sealing."""
     if tx.dialect.name == "sqlite":
         # The number of a row is its own; the row that was numbered last is in the log.
-        return query.where(progress.passed < _ROWID).order_by(_ROWID)
+        return query.where(progress.passed < ROWID).order_by(ROWID)
     key = (audit_event.c[WRITTEN_BY], audit_event.c.tenant, audit_event.c.id)
     query = query.where(tuple_(*key) > tuple_(progress.order, progress.tenant, progress.event))
     return query.where(audit_event.c[WRITTEN_BY].is_not(None)).order_by(*key)
@@ -342,29 +285,20 @@ async def _goes_on(tx: AsyncConnection, progress: Progress, end: int) -> bool:
     """Return whether the rows behind ``progress`` are still numbered as they were."""
     if progress.event == _NIL or tx.dialect.name == "postgresql":
         return progress.order <= end
-    numbered = _ROWID.is_not_distinct_from(progress.order)
+    numbered = ROWID.is_not_distinct_from(progress.order)
     place = exists().where(
         and_(audit_event.c.tenant == progress.tenant, audit_event.c.id == progress.event, numbered)
     )
     return bool((await tx.execute(select(place))).scalar_one())
 
 
-async def _horizon(tx: AsyncConnection) -> int:
+async def horizon(tx: AsyncConnection) -> int:
     """Return the order below which no transaction can add rows any more."""
     if tx.dialect.name == "postgresql":
         return int(
             (await tx.execute(text("SELECT pg_snapshot_xmin(pg_current_snapshot())::text"))).scalar_one()
         )
     return int((await tx.execute(text("SELECT coalesce(max(rowid), 0) + 1 FROM audit_event"))).scalar_one())
-
-
-def _order(tx: AsyncConnection) -> ColumnElement[Any]:
-    return audit_event.c[WRITTEN_BY] if tx.dialect.name == "postgresql" else _ROWID
-
-
-def _unsealed(row: Row[Any], old: RecordedEvent | None) -> Unsealed:
-    number = WriterNumber(row.writer, row.writer_seq) if row.writer is not None else None
-    return Unsealed(row.tenant, row.id, row.at, number, row.leaf, row.mac, row.place or 0, old)
 
 
 async def _put(

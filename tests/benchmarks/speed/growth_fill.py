@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
+from typing import Any
 
 import asyncpg
 
@@ -18,20 +19,26 @@ from app.store.dialects import async_url
 
 LARGE = "large"
 """The tenant that has every tenth event and most chunks; the other rows are spread evenly over the other tenants."""
+SMALL = "tenant-7"
+"""One of the others."""
 DAYS = 90
 RARE_ACTOR, RARE_ACTION, RARE_MIDDLEWARE = "key-rare", "key.revoke", "content_moderation"
+GONE_ACTOR = "key-gone"
+"""An actor of the first ten days alone, who did every tenth thing then."""
 STEP = 500_000
 
 _EVENTS = """
-SELECT CASE WHEN i % 10 = 0 THEN 'large' ELSE 'tenant-' || (i * 7919 % {tenants}) END, {id}, {at},
-    CASE WHEN h % 50021 = 0 THEN 'key-rare' WHEN h % 10 < 8 THEN 'key-0' ELSE 'key-' || (h % 29) END,
+SELECT CASE WHEN i % 10 = 0 THEN 'large' ELSE 'tenant-' || (1 + (i / 10 * 9 + i % 10) * 7919 % ({tenants} - 1)) END,
+    {id}, {at},
+    CASE WHEN h % 50021 = 0 THEN 'key-rare' WHEN h % 10 < 8 THEN 'key-0' WHEN i < {total} / 9 THEN 'key-gone'
+        ELSE 'key-' || (h % 29) END,
     '["invoker"]',
     CASE WHEN h % 40009 = 1 THEN 'key.revoke' WHEN h % 12 = 0 THEN 'tools/call' ELSE 'middleware.invoke' END,
     CASE WHEN h % 30011 = 2 THEN 'failed' WHEN h % 40 = 0 THEN 'refused' ELSE 'ok' END,
     CASE WHEN h % 20011 = 3 THEN 'content_moderation' WHEN h % 12 = 0 THEN NULL ELSE 'pii_redaction' END,
     1, NULL, {scope}, {digest}, {digest}, 1, 400, 420, '{{"PERSON": 2}}', 2500, {request}, NULL,
     CASE WHEN h % 5 = 0 THEN '{{"client_request_id": "theirs-of-a-client-' || (i / 5) || '"}}' ELSE '{{}}' END{json},
-    NULL, {mac}
+    NULL, {mac}{later}
 FROM (
     SELECT i, i * 2654435761 % 4294967291 * 1103515245 % 2147483647 AS h, {now} - ({total} - i) * {step_ms} AS ms
     FROM {numbers}
@@ -41,6 +48,17 @@ _COLUMNS = (
     "tenant, id, at, actor, roles, action, outcome, middleware, policy_version, error_code, scope_ref, in_hmac, "
     "out_hmac, blocks, bytes_in, bytes_out, counts, duration_us, request_id, traceparent, details, sealed, mac"
 )
+_LATER = {
+    "on_behalf_of": "CASE WHEN h % 3 = 0 THEN {user} END",
+    "key_name": "'assistant'",
+    "address_class": "'private'",
+    "decision": "CASE WHEN h % 12 > 0 THEN CASE WHEN h % 4 = 1 THEN 'change' ELSE 'allow' END END",
+    "versions": """'{{"sluice": "0.2.0", "engines": {{"pii_redaction": "rules 7"}}}}'{json}""",
+    "writer": "'bench'",
+    "writer_seq": "i",
+    "leaf": "{mac}",
+}
+"""Columns that tables of older revisions lack."""
 _PACE = {"synchronous_commit": "off", "jit": "off", "maintenance_work_mem": "512MB"}
 _HEX = "lpad(to_hex({}), {}, '0')"
 _POSTGRESQL = {
@@ -48,6 +66,7 @@ _POSTGRESQL = {
     "at": "to_timestamp(ms / 1000.0)",
     "scope": "repeat(md5((i / 200)::text), 2)",
     "digest": "repeat(md5(i::text), 2)",
+    "user": "repeat(md5('user ' || h % 2003), 2)",
     "request": "'request-' || i",
     "json": "::jsonb",
     "mac": "decode(repeat(md5(i::text), 2), 'hex')",
@@ -57,6 +76,7 @@ _SQLITE = {
     "at": "strftime('%Y-%m-%d %H:%M:%f', ms / 1000.0, 'unixepoch') || '000'",
     "scope": "printf('%064x', i / 200)",
     "digest": "printf('%064x', i)",
+    "user": "printf('%064x', h % 2003)",
     "request": "'request-' || i",
     "json": "",
     "mac": "CAST(printf('%032d', i) AS BLOB)",
@@ -80,6 +100,7 @@ INSERT INTO document_search (tenant, number, part, embedder, terms)
 SELECT tenant, number, part, embedder, setweight(to_tsvector('english', title), 'A') || to_tsvector('english', text)
 FROM document_chunk WHERE ordinal BETWEEN $1 AND $2
 """
+_HAS = "SELECT attname FROM pg_attribute WHERE attrelid = 'audit_event'::regclass AND attnum > 0"
 _INDEXES = """
 SELECT indexrelid::regclass::text AS name, replace(pg_get_indexdef(indexrelid), ' ON ONLY ', ' ON ') AS made
 FROM pg_index WHERE indrelid = $1::text::regclass AND NOT indisprimary
@@ -118,25 +139,33 @@ async def fill_events(url: str, fill: Fill) -> None:
     """Add events of the last 90 days, oldest first; on PostgreSQL in partitions of their months."""
     pace = {"total": fill.total, "step_ms": DAYS * 86_400_000 // fill.total, "tenants": fill.tenants}
     pace["now"] = time.time_ns() // 1_000_000
-    insert = f"INSERT INTO audit_event ({_COLUMNS})"
     parsed = async_url(url)
     if parsed.get_backend_name() == "sqlite":
         with closing(sqlite3.connect(str(parsed.database))) as file, file:
+            has = {row[1] for row in file.execute("PRAGMA table_info(audit_event)")}
             for first, last in fill.steps():
                 numbers = _NUMBERS.format(first, last)
-                file.execute(insert + _EVENTS.format(**_SQLITE, **pace, numbers=numbers))
+                file.execute(_insert(has, {**_SQLITE, **pace, "numbers": numbers}))
         return
     owner = await owner_of(url)
     try:
         for month in range(DAYS // 28 + 1):
             await owner.execute(_partition(month))
+        has = {row[0] for row in await owner.fetch(_HAS)}
         async with without_indexes(owner, "audit_event"):
             for first, last in fill.steps():
                 numbers = f"generate_series({first}::bigint, {last}::bigint) AS i"
-                await owner.execute(insert + _EVENTS.format(**_POSTGRESQL, **pace, numbers=numbers))
+                await owner.execute(_insert(has, {**_POSTGRESQL, **pace, "numbers": numbers}))
         await owner.execute("VACUUM ANALYZE audit_event")
     finally:
         await owner.close()
+
+
+def _insert(has: set[str], values: dict[str, Any]) -> str:
+    """Return the statement for a table that has these columns."""
+    later = [name for name in _LATER if name in has]
+    made = "".join(f", {_LATER[name].format(**values)}" for name in later)
+    return f"INSERT INTO audit_event ({', '.join([_COLUMNS, *later])})" + _EVENTS.format(**values, later=made)
 
 
 async def fill_chunks(url: str, fill: Fill) -> None:
