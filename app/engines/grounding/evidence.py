@@ -49,11 +49,6 @@ class EvidencePart:
         """Return the pairs of neighbours."""
         return frozenset(pairwise(self.stems))
 
-    @cached_property
-    def content_pairs(self) -> frozenset[Pair]:
-        """Return the pairs of neighbours among the content words."""
-        return frozenset(pairwise(content_of(self.stems)))
-
 
 @dataclass(frozen=True, slots=True)
 class Support:
@@ -112,11 +107,6 @@ class Evidence:
     def pairs(self) -> frozenset[Pair]:
         """Return the pairs of neighbours of all parts."""
         return frozenset().union(*(part.pairs for part in self._parts))
-
-    @cached_property
-    def content_pairs(self) -> frozenset[Pair]:
-        """Return the pairs of neighbours among the content words of all parts."""
-        return frozenset().union(*(part.content_pairs for part in self._parts))
 
     def nearest(self, stems: Sequence[str]) -> Support:
         """Return what to compare a sentence of these words with: all, or the parts that share most with it."""

@@ -12,7 +12,7 @@ from app.engines.grounding.evidence import Evidence, Measured, Support, content_
 from app.engines.grounding.opposites import OPPOSITES
 from app.engines.grounding.words import NEGATIONS, STOP_WORDS, EvidenceWord, sentences_of, words_of
 
-_NEW: Final = ("words", "pairs", "content_pairs", "names", "number")
+_NEW: Final = ("words", "pairs", "names", "number")
 _FAR: Final = ("far_words", "far_content", "gap", "adds_negation", "opposite")
 _TALK: Final = ("personal", "first_person")
 """What only dialogue has; words that the evidence says as well do not count."""
@@ -20,14 +20,14 @@ _TALK: Final = ("personal", "first_person")
 NAMES: Final = (
     *(f"new_{name}" for name in _NEW),
     *_FAR,
-    *(f"most_new_{name}" for name in _NEW),
-    *(f"most_{name}" for name in _FAR),
     *_TALK,
     "asks",
 )
-"""The features in the order of the weights: means over the sentences by their words, the worst sentence, and talk.
+"""The features in the order of the weights: means over the sentences by their words.
 
-*New* is what the whole evidence lacks, *far* what the parts of it lack that are nearest to the sentence.
+The worst sentence is no feature, since the more sentences there are the worse it is: who judges answers also judges
+their sentences one by one. *New* is what the whole evidence lacks, *far* what the parts of it lack that are nearest
+to the sentence.
 """
 
 LONGEST_SENTENCE: Final = 120
@@ -50,10 +50,8 @@ def features_of(claim: str, evidence: Evidence) -> list[float]:
     total = sum(size for size, _ in measured)
     if not total:
         return [0.0] * len(NAMES)
-    kinds = len(_NEW) + len(_FAR)
-    means = [sum(size * values[at] for size, values in measured) / total for at in range(kinds + len(_TALK))]
-    worst = [max(values[at] for _, values in measured) for at in range(kinds)]
-    return [*means[:kinds], *worst, *means[kinds:], float("?" in claim and not evidence.asks)]
+    means = [sum(size * values[at] for size, values in measured) / total for at in range(len(measured[0][1]))]
+    return [*means, float("?" in claim and not evidence.asks)]
 
 
 def _pieces(claim: str, evidence: Evidence) -> Iterator[Measured]:
@@ -82,7 +80,6 @@ def _measured(words: Sequence[EvidenceWord], stems: list[str], evidence: Evidenc
     return (
         len(new) / size,
         _share([pair not in evidence.pairs for pair in pairwise(stems)]),
-        _share([pair not in evidence.content_pairs for pair in pairwise(content)]),
         _new_names(words, evidence),
         float(any(stem[0].isdigit() for stem in new)),
         sum(far) / size,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from app.engines.grounding.training.summaries import summaries
+from app.engines.grounding.training.summaries import Summary, as_written, summaries
 from app.engines.grounding.words import sentences_of
 
 
@@ -43,10 +43,16 @@ def training_sets(folder: Path) -> list[TrainingSet]:
     medquad = folder / "open" / "retrieval" / "medquad" / "corpus.jsonl.gz"
     edits = folder / "open" / "grounding" / "summedits" / "train.jsonl.gz"
     wikigold = folder / "ner" / "train.jsonl"
+    pages = _health_articles(medquad)
     return [
-        TrainingSet(6.0, begin_examples(begin), _source("begin", begin)),
-        TrainingSet(1.0, _made(_health_articles(medquad), "medquad"), _source("medquad", medquad)),
-        TrainingSet(0.5, _made(_pieces_of_articles(wikigold), "wikigold"), _source("wikigold", wikigold)),
+        TrainingSet(10.0, begin_examples(begin), _source("begin", begin)),
+        TrainingSet(1.0, _made(summaries(pages, "medquad")), _source("medquad", medquad)),
+        TrainingSet(2.0, _made(as_written(pages, "as written")), _source("medquad", medquad)),
+        TrainingSet(
+            0.5,
+            _made(summaries(_pieces_of_articles(wikigold), "wikigold")),
+            _source("wikigold", wikigold),
+        ),
         TrainingSet(1.0, _true_and_mixed(_rows(edits)), _source("summedits", edits)),
     ]
 
@@ -62,8 +68,8 @@ def _rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines() if line]
 
 
-def _made(articles: Sequence[str], seed: str) -> list[Example]:
-    return [Example(one.text, one.article, one.unsupported) for one in summaries(articles, seed)]
+def _made(some: Sequence[Summary]) -> list[Example]:
+    return [Example(one.text, one.article, one.unsupported) for one in some]
 
 
 def _health_articles(path: Path) -> list[str]:

@@ -10,6 +10,8 @@ from app.engines.grounding.words import sentences_of
 _LEAST_WORDS: Final = 8
 _MOST_WORDS: Final = 45
 _LEAST_SENTENCES: Final = 5
+_LONG_WRONG: Final = 0.2
+_SHORT_WRONG: Final = 0.75
 _ASIDE: Final = re.compile(r"\s*\([^()]*\)")
 _RELATIVE: Final = re.compile(r", (?:which|who|where)\b[^,.;]*(?=[,.])")
 _OPENING: Final = re.compile(
@@ -89,6 +91,35 @@ def summaries(articles: Sequence[str], seed: str) -> list[Summary]:
         made.append(Summary(article, _supported(some, draw), False))
         made.append(Summary(article, _unsupported(some, other, draw), True))
     return made
+
+
+def as_written(articles: Sequence[str], seed: str) -> list[Summary]:
+    """Return summaries as systems write them, two of each article.
+
+    The long one stays near its wording and is wrong once in five times, that of a single sentence three times in four.
+    """
+    usable = [
+        (article, some) for article in articles if len(some := sentences_in(article)) >= _LEAST_SENTENCES
+    ]
+    likes = _neighbours([some for _, some in usable])
+    draw = random.Random(seed)
+    made = []
+    for number, (article, some) in enumerate(usable):
+        other = usable[likes[number]][1]
+        long = [draw.choice((_restated, _cut))(some, draw) for _ in range(draw.choice((2, 3, 3, 4, 5)))]
+        wrong = draw.random() < _LONG_WRONG
+        if wrong:
+            place = draw.randrange(len(long))
+            long[place] = _corrupted(long[place], some, other, draw)
+        made.append(Summary(article, " ".join(long), wrong))
+        one = reworded(_cut(some, draw), draw)
+        wrong = draw.random() < _SHORT_WRONG
+        made.append(Summary(article, _corrupted(one, some, other, draw) if wrong else one, wrong))
+    return made
+
+
+def _cut(some: Sequence[str], draw: random.Random) -> str:
+    return shortened(draw.choice(some), draw)
 
 
 def _neighbours(articles: Sequence[Sequence[str]]) -> list[int]:

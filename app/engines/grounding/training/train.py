@@ -109,7 +109,7 @@ def _manifest(weights: Path, sets: Sequence[TrainingSet]) -> Iterator[tuple[str,
             "bytes": len(raw),
             "licence": "Apache-2.0",
             "recipe": RECIPE,
-            "data": [one.source for one in sets],
+            "data": list({one.source["name"]: one.source for one in sets}.values()),
         },
     )
 

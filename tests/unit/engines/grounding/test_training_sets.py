@@ -8,7 +8,7 @@ import re
 import pytest
 
 from app.engines.grounding.training.sets import training_sets
-from app.engines.grounding.training.summaries import reworded, sentences_in, shortened, summaries
+from app.engines.grounding.training.summaries import as_written, reworded, sentences_in, shortened, summaries
 
 TOWNS = ("Halden", "Orrin", "Velm", "Castor", "Tarn", "Belmont")
 
@@ -46,6 +46,17 @@ def test_no_name_or_number_of_a_true_summary_is_new():
             towns = {town for town in TOWNS if town in one.text}
             assert numbers <= words(one.article)
             assert towns <= set(re.findall(r"\w+", one.article))
+
+
+def test_long_summaries_are_mostly_right_and_short_ones_mostly_wrong():
+    made = as_written([article(town) for town in TOWNS * 40], "seed")
+    long, short = made[::2], made[1::2]
+    assert 0.1 < sum(one.unsupported for one in long) / len(long) < 0.3
+    assert 0.65 < sum(one.unsupported for one in short) / len(short) < 0.85
+    assert sum(len(one.text) for one in long) > 2 * sum(len(one.text) for one in short)
+    for one in long:
+        if not one.unsupported:
+            assert set(re.findall(r"\d+", one.text)) <= words(one.article)
 
 
 def test_short_texts_give_no_summaries():
@@ -94,10 +105,10 @@ def test_the_published_sets_are_read(tmp_path):
     ]
     lines(tmp_path / "ner" / "train.jsonl", [*tokens, {"text": "a tweet", "src": "btc"}])
 
-    begin, medquad, wikigold, edits = training_sets(tmp_path)
+    begin, medquad, written, wikigold, edits = training_sets(tmp_path)
 
     assert [(one.response, one.unsupported) for one in begin.examples] == [("A cat sat.", False)]
-    assert len(medquad.examples) == 2 * len(TOWNS)
+    assert len(medquad.examples) == len(written.examples) == 2 * len(TOWNS)
     assert {one.context for one in wikigold.examples} == {
         " ".join(token["text"] for token in tokens[at : at + 12]) for at in (0, 12)
     }
@@ -105,6 +116,6 @@ def test_the_published_sets_are_read(tmp_path):
     for one, town in zip(edits.examples[::2], TOWNS, strict=True):
         assert one.response == f"They spoke of {town}. It went well."
     assert [one.unsupported for one in edits.examples] == [False, True] * len(TOWNS)
-    for one in (begin, medquad, wikigold, edits):
+    for one in (begin, medquad, written, wikigold, edits):
         assert one.weight > 0
         assert set(one.source) == {"name", "sha256", "licence", "url"}
