@@ -11,7 +11,7 @@ from typing import Final
 from app.engines.grounding.words import NEGATIONS, STOP_WORDS, sentences_of, words_of
 
 Pair = tuple[str, str]
-Measured = tuple[int, dict[str, float]]
+Measured = tuple[int, tuple[float, ...]]
 """The number of words of a sentence, or of a part of a long one, and its features."""
 
 WHOLE_WORDS: Final = 120
@@ -38,7 +38,7 @@ def prefix(word: str) -> str | None:
 
 
 class EvidencePart:
-    """What occurs in a part of evidence; pairs and triples are computed on use, as most parts need only words."""
+    """What occurs in a part of evidence; pairs are computed on use, as many parts need only words."""
 
     def __init__(self, stems: Sequence[str]) -> None:
         self.stems = stems
@@ -49,26 +49,12 @@ class EvidencePart:
         """Return the pairs of neighbours."""
         return frozenset(pairwise(self.stems))
 
-    @cached_property
-    def triples(self) -> frozenset[tuple[str, str, str]]:
-        """Return all runs of three words."""
-        return frozenset(zip(self.stems, self.stems[1:], self.stems[2:], strict=False))
-
-    @cached_property
-    def content_pairs(self) -> frozenset[Pair]:
-        """Return the pairs of neighbours among the content words."""
-        return frozenset(pairwise(content_of(self.stems)))
-
 
 @dataclass(frozen=True, slots=True)
 class Support:
     """The parts of the evidence that a claim is compared with, together."""
 
-    parts: tuple[EvidencePart, ...]
     words: frozenset[str]
-    pairs: frozenset[Pair]
-    triples: frozenset[tuple[str, str, str]]
-    content_pairs: frozenset[Pair]
     prefixes: frozenset[str]
     negates: bool
 
@@ -77,11 +63,7 @@ class Support:
         """Join ``parts``."""
         words = frozenset().union(*(part.words for part in parts))
         return cls(
-            tuple(parts),
             words,
-            frozenset().union(*(part.pairs for part in parts)),
-            frozenset().union(*(part.triples for part in parts)),
-            frozenset().union(*(part.content_pairs for part in parts)),
             frozenset(word[:_PREFIX] for word in words if len(word) >= _PREFIX),
             not NEGATIONS.isdisjoint(words),
         )
@@ -92,8 +74,10 @@ class Evidence:
 
     def __init__(self, texts: Iterable[str]) -> None:
         self.measured: dict[str, list[Measured]] = {}
+        self.asks = False
         self._parts: list[EvidencePart] = []
         for text in texts:
+            self.asks = self.asks or "?" in text
             for place in sentences_of(text):
                 words = words_of(text, *place)
                 for begin in range(0, len(words), LONGEST_PART):
@@ -113,6 +97,16 @@ class Evidence:
                     self._counts[word] += 1
                     if len(self._places[word]) < _PLACES:
                         self._places[word].append(number)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Return the words of all parts."""
+        return frozenset().union(*(part.words for part in self._parts))
+
+    @cached_property
+    def pairs(self) -> frozenset[Pair]:
+        """Return the pairs of neighbours of all parts."""
+        return frozenset().union(*(part.pairs for part in self._parts))
 
     def nearest(self, stems: Sequence[str]) -> Support:
         """Return what to compare a sentence of these words with: all, or the parts that share most with it."""

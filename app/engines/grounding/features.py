@@ -1,6 +1,9 @@
-"""Features of a claim's wording that show its support: words and runs found in the evidence, contradictions, style."""
+"""Features of a claim's wording that show how much of it the evidence lacks.
 
-import math
+All are shares, or yes and no, and grow with what is new: weights that are not negative make a score that more
+support never raises. No feature counts, so that a long summary is not less supported than a short one.
+"""
+
 from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise
 from typing import Final
@@ -9,32 +12,23 @@ from app.engines.grounding.evidence import Evidence, Measured, Support, content_
 from app.engines.grounding.opposites import OPPOSITES
 from app.engines.grounding.words import NEGATIONS, STOP_WORDS, EvidenceWord, sentences_of, words_of
 
-_MEAN: Final = (
-    *(
-        "words",
-        "pairs",
-        "triples",
-        "content",
-        "content_pairs",
-        "no_content",
-        "run",
-        "log_run",
-        "gap",
-        "pair_gap",
-    ),
-    *("missing", "found", "near", "number", "names", "adds_negation", "other_negation", "opposite"),
-    *("personal", "first_person", "covered", "best"),
-)
-_LEAST: Final = ("words", "content")
-_MOST: Final = ("missing", "gap", "names", "number", "adds_negation", "opposite")
+_NEW: Final = ("words", "pairs", "names", "number")
+_FAR: Final = ("far_words", "far_content", "gap", "adds_negation", "opposite")
+_TALK: Final = ("personal", "first_person")
+"""What only dialogue has; words that the evidence says as well do not count."""
 
 NAMES: Final = (
-    *_MEAN,
-    *(f"least_{name}" for name in _LEAST),
-    *(f"most_{name}" for name in _MOST),
-    *("asks", "sentences", "length"),
+    *(f"new_{name}" for name in _NEW),
+    *_FAR,
+    *_TALK,
+    "asks",
 )
-"""The features in the order of the weights: means over the sentences by their words, and the worst sentence."""
+"""The features in the order of the weights: means over the sentences by their words.
+
+The worst sentence is no feature, since the more sentences there are the worse it is: who judges answers also judges
+their sentences one by one. *New* is what the whole evidence lacks, *far* what the parts of it lack that are nearest
+to the sentence.
+"""
 
 LONGEST_SENTENCE: Final = 120
 """Most words of a sentence that are measured in one piece."""
@@ -42,29 +36,22 @@ LONGEST_SENTENCE: Final = 120
 MOST_PIECES: Final = 1_000
 """Most sentences of one claim that are measured, which bounds the time for very long text."""
 
-_USUAL_SENTENCES: Final = 4
-_USUAL_WORDS: Final = 60
-"""Longer answers count as this long: nothing is known about the effect of greater lengths."""
-
 _PERSONAL: Final = frozenset(
     {
-        *("i", "my", "me", "mine", "im", "ive", "we", "our", "think", "love", "hope", "guess", "wonder"),
-        *("wow", "haha", "cool", "amaz", "favorit"),
+        *("i", "my", "me", "mine", "im", "ive", "we", "our", "you", "your", "think", "love", "hope", "guess"),
+        *("wonder", "wow", "haha", "cool", "amaz", "favorit"),
     }
 )
 
 
 def features_of(claim: str, evidence: Evidence) -> list[float]:
-    """Return the features of ``claim``; all are zero for a claim without words."""
+    """Return the features of ``claim``, each from 0 to 1; all are zero for a claim without words."""
     measured = list(islice(_pieces(claim, evidence), MOST_PIECES))
     total = sum(size for size, _ in measured)
     if not total:
         return [0.0] * len(NAMES)
-    values = [sum(size * values_by_name[name] for size, values_by_name in measured) / total for name in _MEAN]
-    values += [min(values_by_name[name] for _, values_by_name in measured) for name in _LEAST]
-    values += [max(values_by_name[name] for _, values_by_name in measured) for name in _MOST]
-    sentences, length = min(len(measured), _USUAL_SENTENCES), min(total, _USUAL_WORDS)
-    return [*values, float("?" in claim), math.log1p(sentences), math.log1p(length)]
+    means = [sum(size * values[at] for size, values in measured) / total for at in range(len(measured[0][1]))]
+    return [*means, float("?" in claim and not evidence.asks)]
 
 
 def _pieces(claim: str, evidence: Evidence) -> Iterator[Measured]:
@@ -82,69 +69,44 @@ def _pieces(claim: str, evidence: Evidence) -> Iterator[Measured]:
         yield from sentence_measures
 
 
-def _measured(words: Sequence[EvidenceWord], stems: list[str], evidence: Evidence) -> dict[str, float]:
-    """Return the features of one sentence."""
+def _measured(words: Sequence[EvidenceWord], stems: list[str], evidence: Evidence) -> tuple[float, ...]:
+    """Return the features of one sentence, in the order of the names."""
     support = evidence.nearest(stems)
     size = len(stems)
-    supported = [stem in support.words for stem in stems]
-    pairs = [pair in support.pairs for pair in pairwise(stems)]
-    triples = [triple in support.triples for triple in zip(stems, stems[1:], stems[2:], strict=False)]
     content = content_of(stems)
-    missing = [stem for stem in content if stem not in support.words]
-    linked = [pair in support.content_pairs for pair in pairwise(content)]
-    run = _longest(pairs, present=True)
-    return {
-        "words": sum(supported) / size,
-        "pairs": _share(pairs),
-        "triples": _share(triples),
-        "content": 1 - len(missing) / len(content) if content else 0.5,
-        "content_pairs": _share(linked),
-        "no_content": float(not content),
-        "run": (run + 1) / size,
-        "log_run": math.log1p(run),
-        "gap": math.log1p(_longest(supported, present=False)),
-        "pair_gap": math.log1p(_longest(pairs, present=False)),
-        "missing": math.log1p(len(missing)),
-        "found": math.log1p(len(content) - len(missing)),
-        "near": sum(prefix(stem) in support.prefixes for stem in missing) / max(1, len(content)),
-        "number": float(any(stem[0].isdigit() for stem in missing)),
-        "names": math.log1p(_new_names(words, support)),
-        **_contradictions(stems, missing, support),
-        "personal": sum(stem in _PERSONAL for stem in stems) / size,
-        "first_person": float("i" in stems),
-        **_alike(stems, content, support),
-    }
+    far = [stem not in support.words for stem in stems]
+    lacking = [stem for stem in content if stem not in support.words]
+    new = [stem for stem in stems if stem not in evidence.words]
+    return (
+        len(new) / size,
+        _share([pair not in evidence.pairs for pair in pairwise(stems)]),
+        _new_names(words, evidence),
+        float(any(stem[0].isdigit() for stem in new)),
+        sum(far) / size,
+        # A word of the same family, such as *founder* for *founded*, is no new content.
+        sum(prefix(stem) not in support.prefixes for stem in lacking) / max(1, len(content)),
+        _longest(far) / size,
+        float(not NEGATIONS.isdisjoint(stems) and not support.negates),
+        _turns(lacking, support),
+        sum(stem in _PERSONAL for stem in new) / size,
+        float("i" in new),
+    )
 
 
 def _share(hits: Sequence[bool]) -> float:
     return sum(hits) / max(1, len(hits))
 
 
-def _longest(hits: Sequence[bool], *, present: bool) -> int:
-    """Return the length of the longest run; splitting bytes is faster than a loop."""
-    return max(map(len, bytes(hits).split(b"\0" if present else b"\1")))
+def _longest(hits: Sequence[bool]) -> int:
+    """Return the length of the longest run of hits; splitting bytes is faster than a loop."""
+    return max(map(len, bytes(hits).split(b"\0")))
 
 
-def _new_names(words: Sequence[EvidenceWord], support: Support) -> int:
-    """Count the capitalised words, except the first, that the evidence does not have."""
-    return sum(
-        word.capital and word.stem not in support.words and word.stem not in STOP_WORDS for word in words[1:]
-    )
+def _new_names(words: Sequence[EvidenceWord], evidence: Evidence) -> float:
+    """Return the share of the capitalised words, except the first, that the evidence does not have."""
+    names = [word.stem for word in words[1:] if word.capital and word.stem not in STOP_WORDS]
+    return _share([name not in evidence.words for name in names])
 
 
-def _contradictions(stems: list[str], missing: list[str], support: Support) -> dict[str, float]:
-    negates = not NEGATIONS.isdisjoint(stems)
-    turned = any(not OPPOSITES.get(stem, frozenset()).isdisjoint(support.words) for stem in missing)
-    return {
-        "adds_negation": float(negates and not support.negates),
-        "other_negation": float(negates != support.negates),
-        "opposite": float(turned),
-    }
-
-
-def _alike(stems: list[str], content: list[str], support: Support) -> dict[str, float]:
-    """Return the largest share of a part that the sentence covers, and of the sentence that a part covers."""
-    own = set(stems)
-    covered = max((len(own & part.words) / len(part.words) for part in support.parts), default=0.0)
-    best = max((sum(stem in part.words for stem in content) for part in support.parts), default=0)
-    return {"covered": covered, "best": best / len(content) if content else 0.5}
+def _turns(lacking: Sequence[str], support: Support) -> float:
+    return float(any(not OPPOSITES.get(stem, frozenset()).isdisjoint(support.words) for stem in lacking))

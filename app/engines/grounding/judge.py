@@ -22,10 +22,8 @@ _VERSION_DIGITS: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The result of training: each feature's centre, scale and weight, and the bias."""
+    """The result of training: the weight of each feature, none negative, and the bias."""
 
-    centres: tuple[float, ...]
-    scales: tuple[float, ...]
     weights: tuple[float, ...]
     bias: float
     version: str
@@ -39,19 +37,19 @@ class Weights:
             raise ValueError(
                 "the weights were trained for other features than this code has: train them again"
             )
-        centres, scales, weights = (tuple(document[name]) for name in ("centres", "scales", "weights"))
+        if min(document["weights"]) < 0:
+            raise ValueError("a weight is negative, so that support could raise a score: train them again")
         version = hashlib.sha256(raw).hexdigest()[:_VERSION_DIGITS]
-        return cls(centres, scales, weights, document["bias"], version)
+        return cls(tuple(document["weights"]), document["bias"], version)
 
     def probability(self, features: Sequence[float]) -> float:
         """Return how likely a claim of these features is unsupported."""
-        parts = zip(features, self.centres, self.scales, self.weights, strict=True)
-        logit = self.bias + sum(weight * (value - centre) / scale for value, centre, scale, weight in parts)
+        logit = self.bias + sum(weight * value for value, weight in zip(features, self.weights, strict=True))
         return 1 / (1 + math.exp(-max(-30.0, min(30.0, logit))))
 
 
 class LexicalJudge:
-    """Judges by wording alone: reliable where answers restate their source, near chance on free summaries."""
+    """Judges by wording alone: reliable where answers restate their source or bring in what it lacks."""
 
     def __init__(self, weights: Path = _WEIGHTS) -> None:
         self._path = weights

@@ -94,8 +94,8 @@ def _quality(detection: HallucinationDetection, rows: Sequence[dict[str, str]]) 
         f"Answers without support, BEGIN Wizard of Wikipedia test ({len(rows):,} answers)",
         ("measure", "AUROC", "precision at 0.5", "recall at 0.5", "ms an answer"),
         made,
-        "Trained on BEGIN's development part alone. Dialogue answers that restate their source or leave it; on "
-        "abstractive summaries all lexical measures are near chance.",
+        "Trained on BEGIN's development part and on summaries made by rule. Dialogue answers that restate their source "
+        "or leave it; where an answer says all in words of its own, lexical measures are near chance.",
     )
 
 

@@ -4,8 +4,10 @@ import asyncio
 import hashlib
 import json
 import random
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import app.engines.grounding
@@ -14,7 +16,8 @@ from app.engines.grounding.evidence import Evidence
 from app.engines.grounding.features import NAMES, features_of
 from app.engines.grounding.judge import LexicalJudge, Weights
 from app.engines.grounding.stemming import stem
-from app.engines.grounding.training.train import write
+from app.engines.grounding.training.sets import Example, TrainingSet
+from app.engines.grounding.training.train import fitted, write
 from app.engines.grounding.words import sentences_of, words_of
 
 WEIGHTS = Path(app.engines.grounding.__file__).with_name("weights")
@@ -65,14 +68,99 @@ def test_a_contraction_denies():
 
 def test_features_say_what_differs():
     same = features("The museum was founded in 1887.", SOURCE)
-    assert same["words"] == same["pairs"] == same["content"] == 1.0
+    assert set(same.values()) == {0.0}
     other = features("The museum was founded in 1878.", SOURCE)
-    assert (same["number"], other["number"]) == (0.0, 1.0)
-    turned = features("It is open on Mondays.", "It is never closed on Mondays. It is not shut.")
-    assert turned["opposite"] == 0.0 or turned["other_negation"] == 1.0
+    assert (other["new_number"], other["new_words"], other["far_content"]) == (1.0, 1 / 6, 1 / 3)
+    assert features("It is never open on Sundays.", "It opens on Sundays.")["adds_negation"] == 1.0
+    assert features("It never opens on Sundays.", "It is never open on Sundays.")["adds_negation"] == 0.0
     assert features("The wall is low.", "The wall is high.")["opposite"] == 1.0
-    assert features("Claude Monet painted it.", SOURCE)["names"] > 0
+    assert features("It was painted by Claude Monet.", SOURCE)["new_names"] == 1.0
     assert set(features("", SOURCE).values()) == {0.0}
+
+
+def test_a_word_of_the_same_family_is_no_new_content():
+    assert features("The museum is a foundation.", SOURCE)["far_content"] == 0.0
+    assert features("The museum is a factory.", SOURCE)["far_content"] == 0.5
+
+
+def test_sentences_count_by_their_words_not_by_their_number():
+    both = features("The museum was founded in 1887. Elephants sing loudly.", SOURCE)
+    assert both["new_words"] == 3 / 9
+    again = features("The museum was founded in 1887. Elephants sing loudly. " * 4, SOURCE)
+    assert again == pytest.approx(both)
+
+
+def test_what_the_evidence_says_in_the_first_person_is_no_talk():
+    said = features("I love my garden, do you?", "I love my garden, she said. Do you?")
+    own = features("I love my garden, do you?", SOURCE)
+    assert (said["personal"], said["first_person"], said["asks"]) == (0.0, 0.0, 0.0)
+    assert own["personal"] > 0 and (own["first_person"], own["asks"]) == (1.0, 1.0)
+
+
+def test_new_is_what_the_whole_evidence_lacks_and_far_what_its_nearest_parts_lack():
+    sentences = [
+        f"In {1600 + year} the town built a {word} and a road near the river."
+        for year, word in enumerate(WORDS)
+    ]
+    claim = "In 1600 the town built a lighthouse and a windmill and a granary and a chapel near the river."
+    found = features(claim, " ".join(sentences))
+    assert found["new_words"] == 0.0
+    assert found["far_words"] > 0.0 and found["far_content"] > 0.0
+
+
+WORDS = (
+    *(
+        "lighthouse",
+        "bridge",
+        "windmill",
+        "school",
+        "granary",
+        "market",
+        "chapel",
+        "prison",
+        "harbour",
+        "mint",
+    ),
+    *(
+        "theatre",
+        "library",
+        "hospital",
+        "museum",
+        "station",
+        "stadium",
+        "fountain",
+        "archive",
+        "brewery",
+        "forge",
+    ),
+)
+
+
+async def test_less_support_never_lowers_the_score():
+    judge = LexicalJudge()
+    source = " ".join(
+        f"The {one} of the town was built beside the old {other}." for one, other in pairwise(WORDS)
+    )
+    draw = random.Random(11)
+    for length in (1, 4, len(WORDS) - 1):
+        evidence = " ".join(source.split(". ")[:length])
+        said = evidence.split()[: draw.randint(6, 20)]
+        before = 0.0
+        for place in draw.sample(range(len(said)), len(said)):
+            said[place] = f"{draw.choice(('zor', 'Mel', '91'))}{place}"
+            [score] = (await judge.judge([Claim(" ".join(said), (evidence,))])).scores
+            assert score >= before - 0.02
+            before = max(before, score)
+        assert before > 0.95
+
+
+async def test_a_longer_summary_of_the_same_words_is_supported_as_well():
+    judge = LexicalJudge()
+    sentences = [f"The {one} was built beside the old {other}." for one, other in pairwise(WORDS)]
+    texts = [" ".join(sentences[:count]) for count in (1, 3, 12)]
+    scores = (await judge.judge([Claim(text, (" ".join(sentences),)) for text in texts])).scores
+    assert max(scores) - min(scores) < 0.01
+    assert max(scores) < 0.1
 
 
 async def test_turning_a_sentence_round_raises_its_score():
@@ -113,36 +201,47 @@ def test_the_weights_are_those_of_the_manifest():
         assert (WEIGHTS.parents[3] / entry["recipe"] / "README.md").is_file()
 
 
-def test_the_recipe_gives_the_same_bytes_twice(tmp_path):
-    shuffle = random.Random(3)
-    rows = []
+def made_up_sets():
+    draw = random.Random(3)
+    words = ["red", "green", "blue", "cat", "dog", "sun", "moon", "tree", "house", "road"]
+    examples = []
     for number in range(60):
-        words = shuffle.choices(
-            ["red", "green", "blue", "cat", "dog", "sun", "moon", "tree", "house", "road"], k=9
-        )
-        context = f"The {' '.join(words)} was seen in {1900 + number}."
-        response = (
-            context if number % 2 else f"A {' '.join(shuffle.choices(words, k=3))} I think was never there!"
-        )
-        rows.append(
-            json.dumps({"context": context, "response": response, "unsupported": int(number % 2 == 0)})
-        )
-    data = tmp_path / "made_up.jsonl"
-    data.write_text("\n".join(rows), encoding="utf-8")
+        context = f"The {' '.join(draw.choices(words, k=9))} was seen in {1900 + number}."
+        lie = f"A {' '.join(draw.choices(words, k=3))} I think was never there!"
+        examples.append(Example(context if number % 2 else lie, context, number % 2 == 0))
+    source = {"name": "made up", "sha256": "0", "licence": "CC0", "url": "https://example.org"}
+    return [TrainingSet(2.0, examples[:40], source), TrainingSet(1.0, examples[40:], source)]
+
+
+def test_the_recipe_gives_the_same_bytes_twice(tmp_path):
     made = []
     for name in ("one", "two"):
         folder = tmp_path / name
         folder.mkdir()
-        write(data, folder)
+        write(made_up_sets(), folder)
         made.append({path.name: path.read_bytes() for path in folder.iterdir()})
     assert made[0] == made[1]
     assert set(made[0]) == {"judge.json", "manifest.json"}
+    assert [data["name"] for data in json.loads(made[0]["manifest.json"])["judge.json"]["data"]] == [
+        "made up"
+    ] * 2
+    assert min(json.loads(made[0]["judge.json"])["weights"]) >= 0
     judge = LexicalJudge(tmp_path / "one" / "judge.json")
-    context = json.loads(rows[1])["context"]
+    context = made_up_sets()[0].examples[1].context
     scores = asyncio.run(
         judge.judge([Claim(context, (context,)), Claim("I think never!", (context,))])
     ).scores
     assert scores[0] < 0.5 < scores[1]
+
+
+def test_a_feature_that_points_the_wrong_way_gets_no_weight():
+    draw = np.random.default_rng(5)
+    labels = draw.integers(0, 2, 400).astype(float)
+    right = labels + draw.normal(size=400)
+    found = fitted(np.column_stack([right, -right, np.ones(400)]), labels, np.ones(400), 2)
+    assert found[0] > 0.5 and found[1] == 0.0
+    free = fitted(np.column_stack([-right, np.ones(400)]), labels, np.ones(400), 0)
+    assert free[0] == pytest.approx(-found[0], abs=0.1)
 
 
 def test_weights_of_other_features_are_refused(tmp_path):
@@ -150,4 +249,12 @@ def test_weights_of_other_features_are_refused(tmp_path):
     given = json.loads((WEIGHTS / "judge.json").read_text(encoding="utf-8"))
     path.write_text(json.dumps(given | {"features": given["features"][1:]}), encoding="utf-8")
     with pytest.raises(ValueError, match="train them again"):
+        Weights.read(path)
+
+
+def test_a_weight_that_would_let_support_raise_a_score_is_refused(tmp_path):
+    path = tmp_path / "judge.json"
+    given = json.loads((WEIGHTS / "judge.json").read_text(encoding="utf-8"))
+    path.write_text(json.dumps(given | {"weights": [-0.1, *given["weights"][1:]]}), encoding="utf-8")
+    with pytest.raises(ValueError, match="negative"):
         Weights.read(path)
