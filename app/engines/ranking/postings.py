@@ -80,8 +80,8 @@ class Cells(NamedTuple):
         owners = np.repeat(np.arange(tools), [len(column) for column in columns])
         cells = np.sort(np.concatenate(columns) * tools + owners)
         begins = _begins(cells)
-        keys, held = np.divmod(cells[begins], tools)
-        return cls(keys, held, np.diff(np.append(begins, len(cells))))
+        keys, holders = np.divmod(cells[begins], tools)
+        return cls(keys, holders, np.diff(np.append(begins, len(cells))))
 
     def per_cell(self) -> Ints:
         """Return for each cell how many tools have its key."""

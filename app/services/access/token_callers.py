@@ -137,8 +137,7 @@ class TokenCallers:
         Raises OverloadedError while the keys of an issuer have never been there.
         """
         now = moment.timestamp()
-        # The token itself is not remembered.
-        digest = hashlib.sha256(token.encode()).digest()
+        digest = hashlib.sha256(token.encode()).digest()  # the token itself is not remembered
         known_token = self.memory.peek(digest)
         if known_token is not None and now >= known_token.until:
             self.memory.forget(digest)
@@ -155,7 +154,7 @@ class TokenCallers:
     async def tried(self, token: str, moment: datetime) -> TokenTrial:
         """Say what would become of a token: a dry run, which neither remembers nor records anything."""
         try:
-            issuer, verified = await self._checked(token, moment.timestamp())
+            issuer, verified = await self._checked(token, moment.timestamp(), None)
         except TokenRefusedError as error:
             return TokenTrial(error.reason)
         return await self._mapped(issuer, verified.claims)
@@ -224,8 +223,7 @@ class TokenCallers:
     @property
     def _opaque(self) -> TokenState | None:
         stored = self.stored.seen.asked.values() if self.stored is not None else ()
-        states = (*self.asked.values(), *stored)
-        return next((state for state in states if state.introspection.opaque), None)
+        return next((each for each in (*self.asked.values(), *stored) if each.introspection.opaque), None)
 
     def _state_of(self, issuer: str) -> TokenState | None:
         """Return what an issuer says of tokens, None where it is not asked."""
@@ -236,7 +234,7 @@ class TokenCallers:
         return self.stored.seen.asked.get(issuer)
 
     async def _checked(
-        self, token: str, now: float, address: str | None = None
+        self, token: str, now: float, address: str | None
     ) -> tuple[TrustedIssuer, VerifiedToken]:
         """Return a token's issuer and claims, or raise TokenRefusedError."""
         await self.ready()

@@ -110,10 +110,10 @@ class TokenState:
 
     async def _asked(self, token: str, address: str | None) -> dict[str, object]:
         try:
-            async with AsyncExitStack() as held, asyncio.timeout(_TURN_S) as patience:
+            async with AsyncExitStack() as turns, asyncio.timeout(_TURN_S) as patience:
                 if self._guesses.are_many(address):
-                    await held.enter_async_context(self._turns_of_guessers)
-                await held.enter_async_context(self._turns)
+                    await turns.enter_async_context(self._turns_of_guessers)
+                await turns.enter_async_context(self._turns)
                 patience.reschedule(None)
                 return await self._answered(token)
         except TimeoutError:
