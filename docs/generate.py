@@ -149,6 +149,8 @@ sluice keys list --url https://sluice.example.com
   db.internal/sluice`, or `sluice: at https://sluice.example.com as key 0a1b2c3d`. Results are the same at both places.
 * **What is never sent.** A key or token goes over https alone, but for this machine; an address with a name or a
   password in it is refused. Proxies of the environment are not used.
+* **What a service says** moves nothing on the terminal: control characters are escaped as in JSON. What `invoke` and
+  exports give is written as it came.
 * **Exit codes.** 0 success; 1 refused, or found wrong; 2 wrong usage; 3 the service or the database is unreachable.
 
 | Command | Here | There (`--url`) | Why not, or what is otherwise there |

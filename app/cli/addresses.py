@@ -15,7 +15,7 @@ def is_open_on_the_way(url: str) -> bool:
         parts = urlsplit(url)
     except ValueError:
         return True
-    return parts.scheme != "https" and parts.hostname not in THIS_MACHINE
+    return parts.scheme != "https" and (parts.scheme != "http" or parts.hostname not in THIS_MACHINE)
 
 
 def fault_of(url: str) -> str | None:

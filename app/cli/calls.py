@@ -18,6 +18,7 @@ _FIRST_REDIRECTION = 300
 _FIRST_ERROR_STATUS = 400
 _PAGE = 500
 _ATTEMPTS = 3
+_MOST_PAGES = 2_000
 _LONGEST_PAUSE_S = 10.0
 _META = "io.modelcontextprotocol"
 _REVISION = "2026-07-28"
@@ -34,11 +35,13 @@ class CallError(Exception):
 
     def __init__(self, message: str, code: str = "unknown", **members: Any) -> None:
         super().__init__(message)
-        self.message = message
-        self.code = code
+        # The members may come from what is no Sluice, or an evil one.
+        waiting, number = members.get("retry_after"), members.get("request_id")
+        self.message = str(message)
+        self.code = str(code)
         self.details: Mapping[str, Any] = members.get("details") or {}
-        self.request_id: str | None = members.get("request_id")
-        self.retry_after: float | None = members.get("retry_after")
+        self.request_id: str | None = number if isinstance(number, str) else None
+        self.retry_after: float | None = float(waiting) if isinstance(waiting, int | float) else None
 
 
 class NoAnswerError(Exception):
@@ -90,15 +93,18 @@ class ServiceCalls:
         """Return the items of all pages of a list."""
         items: list[Any] = []
         cursor: str | None = None
-        while True:
-            page = self.ask(method, path, body, **{"limit": _PAGE, **query, "cursor": cursor})
-            items += page["items"]
-            following = page["next"]
+        for _ in range(_MOST_PAGES):
+            page = self.ask(method, path, body, **{"limit": _PAGE, **query, "cursor": cursor}) or {}
+            listed, following = page["items"], page["next"]
+            if not isinstance(listed, list) or not isinstance(following, str | None):
+                raise CallError("The answer has another form than a page of a list.")
+            items += listed
             if following is None:
                 return items
             if following == cursor:
                 raise CallError("The service gives one page of a list again and again.")
             cursor = following
+        raise CallError(f"The list has no end: the service gave {_MOST_PAGES} pages of it.")
 
     def text(self, path: str, **query: Any) -> str:
         """Return a text."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app.cli.target import CommandTarget, placed
-from app.cli.terminal import FAILED, fail, show_json, show_table
+from app.cli.terminal import FAILED, fail, show_json, show_table, show_text
 
 if TYPE_CHECKING:
     from app.api.gateway.providers import ProviderTrialAnswer, StoredProviderAnswer
@@ -101,7 +101,7 @@ def put(
         return provider_answer(await host.providers.put(caller_for(target.here), name, submitted, host=True))
 
     done = target.do(here, lambda service: _stored(service.ask("PUT", _path(name), document)))
-    print(f"{done.name} is stored with order {done.order}. To try it: sluice providers test {done.name}")
+    show_text(f"{done.name} is stored with order {done.order}. To try it: sluice providers test {done.name}")
 
 
 @commands.command(epilog="Example:\n\n\b\n  sluice providers delete main --yes")
@@ -115,7 +115,7 @@ def delete(target: CommandTarget, name: Name, *, yes: Yes = False) -> None:
 
     target.confirm(f"Remove the provider {name} and its key?", yes=yes)
     target.do(here, lambda service: service.ask("DELETE", _path(name)))
-    print(f"{name} is removed.")
+    show_text(f"{name} is removed.")
 
 
 @commands.command("test", epilog="Example:\n\n\b\n  sluice providers test main")
@@ -134,7 +134,7 @@ def try_out(target: CommandTarget, name: Name, *, json: Json = False) -> None:
     if json:
         show_json(trial.model_dump(mode="json"))
     elif trial.ready:
-        print(f"{name} answers. Models that may be used: {', '.join(trial.models) or 'none'}.")
+        show_text(f"{name} answers. Models that may be used: {', '.join(trial.models) or 'none'}.")
     if not trial.ready:
         fail(trial.error or f"{name} did not answer in time.", FAILED)
 

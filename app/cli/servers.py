@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli.target import CommandTarget, placed
-from app.cli.terminal import FAILED, USAGE, fail, note, show_json, show_table
+from app.cli.terminal import FAILED, USAGE, fail, note, show_json, show_table, show_text
 
 if TYPE_CHECKING:
     from app.api.servers.answers import ApprovalAnswer, PrimitiveAnswer, ServerAnswer, TrialAnswer
@@ -85,7 +85,7 @@ def try_out(target: CommandTarget, name: Name, *, json: Json = False) -> None:
         show_json(trial.model_dump(mode="json"))
     elif trial.ready:
         counts = ", ".join(f"{count} {kind}s" for kind, count in trial.status.offered.items()) or "nothing"
-        print(f"{name} speaks {trial.status.protocol_version} and offers {counts}.")
+        show_text(f"{name} speaks {trial.status.protocol_version} and offers {counts}.")
         _show_definitions(trial.primitives)
         if trial.status.quarantined:
             note(f"To serve what is quarantined: sluice servers approve {name}")
@@ -123,7 +123,7 @@ def approve(
         return ApprovalAnswer.model_validate(service.ask("POST", _path(name, "/approve"), body))
 
     done = target.do(here, there)
-    print(f"{name} is approved; this approved {done.approved} definitions.")
+    show_text(f"{name} is approved; this approved {done.approved} definitions.")
     if done.held_back:
         note("Quarantined:")
         _show_definitions(done.held_back)
@@ -139,7 +139,7 @@ def pause(target: CommandTarget, name: Name) -> None:
         return await host.servers.pause(caller_for(target.here), name)
 
     target.do(here, lambda service: service.ask("POST", _path(name, "/pause")))
-    print(f"{name} is paused.")
+    show_text(f"{name} is paused.")
 
 
 @commands.command(epilog="Example:\n\n\b\n  sluice servers resume github")
@@ -155,7 +155,7 @@ def resume(target: CommandTarget, name: Name) -> None:
     state = target.do(
         here, lambda service: ServerAnswer.model_validate(service.ask("POST", _path(name, "/resume"))).state
     )
-    print(f"{name} is {state}.")
+    show_text(f"{name} is {state}.")
 
 
 @commands.command(epilog="Example:\n\n\b\n  sluice servers remove github --yes")
@@ -169,7 +169,7 @@ def remove(target: CommandTarget, name: Name, *, yes: Yes = False) -> None:
 
     target.confirm(f"Remove the server {name} and all its approvals?", yes=yes)
     target.do(here, lambda service: service.ask("DELETE", _path(name)))
-    print(f"{name} is removed.")
+    show_text(f"{name} is removed.")
 
 
 @commands.command(epilog="Example:\n\n\b\n  sluice servers grants --tenant acme")
@@ -213,7 +213,7 @@ def revoke(
 
     target.confirm(f"Take back the grant of {holder} for the server {name}?", yes=yes)
     target.do(here, lambda service: service.ask("DELETE", f"{_GRANTS}/{segment(name)}", holder=holder))
-    print(f"The grant of {holder} for {name} is taken back.")
+    show_text(f"The grant of {holder} for {name} is taken back.")
 
 
 def _path(name: str, action: str = "") -> str:

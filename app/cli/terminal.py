@@ -1,6 +1,7 @@
 """Shared by all commands: exit codes, errors in one sentence, tables and JSON on standard output."""
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -11,6 +12,10 @@ FAILED: Final = 1
 USAGE: Final = 2
 UNREACHABLE: Final = 3
 INTERRUPTED: Final = 130
+_MOVING: Final = re.compile(
+    "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]"
+)
+"""Characters that order a terminal to do something, or turn what is read around."""
 
 
 class CommandError(Exception):
@@ -29,18 +34,28 @@ def fail(sentence: str, code: int = FAILED) -> NoReturn:
 
 def note(sentence: str) -> None:
     """Print a message on standard error, where it does not mix with results."""
-    print(sentence, file=sys.stderr, flush=True)
+    print(harmless(sentence), file=sys.stderr, flush=True)
+
+
+def show_text(sentence: str) -> None:
+    """Print a result of one sentence, which may hold what a service said."""
+    print(harmless(sentence))
+
+
+def harmless(text: str) -> str:
+    """Return a text, also of JSON, whose characters that could move something on a terminal are escaped as in JSON."""
+    return _MOVING.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)
 
 
 def show_json(value: Any) -> None:
     """Print ``value`` as indented JSON."""
-    print(json.dumps(value, ensure_ascii=False, indent=2, default=str))
+    print(harmless(json.dumps(value, ensure_ascii=False, indent=2, default=str)))
 
 
 def show_lines(values: Iterable[Any]) -> None:
     """Print one compact JSON value per line."""
     for value in values:
-        print(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str))
+        print(harmless(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)))
 
 
 def show_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -32,11 +32,14 @@ from app.edge.facts import facts_of
 from app.edge.limits import takes
 from app.edge.problems import status_of
 from app.services.access.identity.logouts import LogoutService
-from app.services.access.identity.sign_ins import SIGN_IN_S, IdentitySignIns
+from app.services.access.identity.sign_ins import SIGN_IN_S, IdentitySignIns, slot_of
 
 LOGOUT: Final = "/console/logout"
 """Where issuers say who has signed out; no browser asks for it."""
-_COOKIE: Final = "sluice_identity"
+_COOKIE: Final = "sluice_identity_"
+"""Before the first character of the state: tabs that sign in at once, as all do after a pause, keep out of each
+other's way, and a browser holds at most 64.
+"""
 _PARAMETERS: Final = ("code", "state", "iss", "error")
 _REFUSALS: Final = (UnauthenticatedError, ForbiddenError, OverloadedError)
 
@@ -60,7 +63,7 @@ async def leave(
     answer = see(departure.address)
     # Lax: the issuer leads the browser back, which is another site.
     answer.set_cookie(
-        _COOKIE,
+        _COOKIE + departure.slot,
         departure.cookie,
         max_age=SIGN_IN_S,
         path=SIGN_IN,
@@ -75,9 +78,11 @@ async def leave(
 async def come_back(request: Request) -> Response:
     """Begin the session of whom an issuer names, and lead on."""
     facts = facts_of(request.scope)
-    cookie = cookie_of(request.scope["headers"], _COOKIE)
+    brought = _answer_of(request)
+    slot = slot_of(brought.get("state", ""))
+    cookie = cookie_of(request.scope["headers"], _COOKIE + slot)
     try:
-        arrival = await (await _people(request)).finish(cookie, _answer_of(request), facts.info(inf))
+        arrival = await (await _people(request)).finish(cookie, brought, facts.info(inf))
     except _REFUSALS as error:
         facts.fail(error)
         answer = sign_in_page(request, HOME, refused=error)
@@ -86,7 +91,7 @@ async def come_back(request: Request) -> Response:
         # A page, not a redirect: a browser that comes from another site would not send the session along.
         answer = page(request, "signed_in.html", {"following": arrival.following, "version": ""})
         keep_session(answer, arrival.token, secure=arrival.secure)
-    answer.delete_cookie(_COOKIE, path=SIGN_IN, httponly=True, samesite="lax")
+    answer.delete_cookie(_COOKIE + slot, path=SIGN_IN, httponly=True, samesite="lax")
     return answer
 
 

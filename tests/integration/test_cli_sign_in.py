@@ -129,6 +129,39 @@ def test_a_code_is_entered_on_another_device(signing: Signing, capsys: pytest.Ca
         by_device(planned(signing.url, COMMAND_LINE), lambda _: None)
 
 
+@pytest.mark.parametrize("interval", ["soon", -1, [5], pytest.param(10**400, id="huge"), 1e300, None, True])
+def test_a_device_waits_for_no_longer_than_is_reasonable(signing: Signing, interval: Any) -> None:
+    begun = {
+        "device_code": "device",
+        "user_code": "CODE",
+        "verification_uri": "https://login.example.com/device",
+    }
+    signing.issuer.device = {**begun, "interval": interval, "expires_in": interval}
+    signing.issuer.grants += [{"error": "authorization_pending"}] * 400
+    pauses: list[float] = []
+    with pytest.raises(CommandError, match="in time"):
+        by_device(planned(signing.url, COMMAND_LINE), pauses.append)
+    assert all(1 <= pause <= 60 for pause in pauses) and sum(pauses) <= 360
+    signing.issuer.grants.clear()
+
+
+@pytest.mark.parametrize("lives", [pytest.param(10**400, id="huge"), 1e300, -5, "soon", True])
+def test_a_token_is_kept_for_a_time_that_can_be_shown(
+    signing: Signing, capsys: pytest.CaptureFixture[str], lives: Any
+) -> None:
+    plan = planned(signing.url, COMMAND_LINE)
+    store_token(signing.url, plan.token_of(signing.granted(expires_in=lives)))
+    assert run_command(["auth", "status"]) == 0
+    assert signing.url in capsys.readouterr().out
+
+
+def test_an_issuer_without_a_page_is_named(signing: Signing) -> None:
+    plan = planned(signing.url, COMMAND_LINE)
+    metadata = {name: value for name, value in plan.metadata.items() if name != "authorization_endpoint"}
+    with pytest.raises(CommandError, match="no authorization_endpoint"):
+        by_browser(replace(plan, metadata=metadata), lambda _address: None)
+
+
 def test_a_token_is_renewed_and_forgotten(signing: Signing) -> None:
     token = by_browser(planned(signing.url, COMMAND_LINE), signing.browse)
     store_token(signing.url, replace(token, ends=time.time() + 10))
@@ -207,6 +240,9 @@ def test_commands_of_the_host_go_to_the_service_with_the_sign_in(
         ({"authorization_servers": ["https://["]}, {}, "needs https"),
         ({"authorization_servers": ["http://127.0.0.1:1\u0000"]}, {}, "does not say where to sign in"),
         ({}, {"token_endpoint": "https://["}, "needs https"),
+        ({}, {"token_endpoint": None}, "no token_endpoint"),
+        ({}, {"authorization_endpoint": "file://localhost/etc/passwd"}, "needs https"),
+        ({}, {"authorization_endpoint": "javascript://localhost/%0aalert(1)"}, "needs https"),
         ({}, {"device_authorization_endpoint": "http://login.example.com"}, "needs https"),
     ],
 )

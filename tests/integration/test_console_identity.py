@@ -53,7 +53,7 @@ async def test_a_person_signs_in_with_the_roles_of_their_groups(company: Company
         assert 'content="0;url=/console/audit?outcome=ok"' in answer.text
         cookies = {v.partition("=")[0]: v for v in answer.headers.get_list("set-cookie")}
         assert {"HttpOnly", "SameSite=strict", "Path=/console"} <= set(cookies["sluice_console"].split("; "))
-        assert "Max-Age=0" in cookies["sluice_identity"]
+        assert "Max-Age=0" in cookies[f"sluice_identity_{asked['state'][0]}"]
         page = await browser.open("/console/audit")
         assert page.status_code == 200 and "Audit" in navigation(page) and "Access" not in navigation(page)
         [event] = await events(company, "console.sign_in")
@@ -128,26 +128,49 @@ async def test_a_return_that_this_browser_did_not_begin_opens_nothing(company: C
         await company.asked(other)
         # What was begun here comes back there: somebody else's account would be signed in.
         assert (await company.back(other, asked, company.id_token(asked))).status_code == 401
-        cookie = browser.http.cookies["sluice_identity"]
+        name = f"sluice_identity_{asked['state'][0]}"
+        cookie = browser.http.cookies[name]
         for changed in (cookie[:-1] + ("0" if cookie[-1] != "0" else "1"), "x" + cookie, "", "."):
             browser.http.cookies.clear()
-            sent = {"cookie": f"sluice_identity={changed}"}
+            sent = {"cookie": f"{name}={changed}"}
             company.issuer.codes["code"] = (asked["code_challenge"], {"id_token": company.id_token(asked)})
             answer = await browser.open(f"{RETURN}?code=code&state={asked['state']}&iss={url}", **sent)
             assert answer.status_code == 401, changed
         answer = await browser.open(
-            f"{RETURN}?code=code&state={asked['state']}&iss={url}", cookie=f"sluice_identity={cookie}"
+            f"{RETURN}?code=code&state={asked['state']}&iss={url}", cookie=f"{name}={cookie}"
         )
         assert answer.status_code == 200
+
+
+async def test_tabs_that_sign_in_at_once_keep_out_of_each_others_way(company: Company) -> None:
+    async with company.console.browsing() as browser:
+        first = await company.asked(browser, "/console/audit")
+        second = await company.asked(browser)
+        while second["state"][0] == first["state"][0]:  # one in 64 takes the other's place
+            second = await company.asked(browser)
+        # What was never begun here takes nothing away either.
+        assert (await browser.open(f"{RETURN}?code=code&state=~{first['state']}")).status_code == 401
+        answers = [
+            await company.back(
+                browser, tab, company.id_token(tab, groups=["auditors"]), iss=company.issuer.url
+            )
+            for tab in (first, second)
+        ]
+        assert [answer.status_code for answer in answers] == [200, 200]
+        assert 'content="0;url=/console/audit"' in answers[0].text
+        assert not [name for name in browser.http.cookies if name.startswith("sluice_identity")]
+        again = await company.back(browser, first, company.id_token(first), iss=company.issuer.url)
+        assert again.status_code == 401
 
 
 async def test_a_sign_in_works_once_and_within_ten_minutes(company: Company) -> None:
     async with company.console.browsing() as browser:
         asked = await company.asked(browser)
-        cookie = browser.http.cookies["sluice_identity"]
+        name = f"sluice_identity_{asked['state'][0]}"
+        cookie = browser.http.cookies[name]
         assert (await company.back(browser, asked, company.id_token(asked))).status_code == 200
         # Even with the cookie, and a code that the issuer would take.
-        browser.http.cookies.set("sluice_identity", cookie, domain="localhost.local", path="/console/sign-in")
+        browser.http.cookies.set(name, cookie, domain="localhost.local", path="/console/sign-in")
         again = await company.back(browser, asked, company.id_token(asked), code="second")
         assert again.status_code == 401
     async with company.console.browsing() as browser:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app.cli.target import CommandTarget, placed
-from app.cli.terminal import fail, note, show_json, show_table
+from app.cli.terminal import fail, note, show_json, show_table, show_text
 
 if TYPE_CHECKING:
     from app.api.access.issuers import TokenExplainAnswer, TriedRuleAnswer
@@ -146,7 +146,7 @@ def _tell_end_user(trial: "EndUserTrial", *, json: bool, shown: bool = False) ->
             show_table(("PLACE", "RULE", "ROLES", "GRANTS", "RESULT"), rows)
         if trial.refusal is None:
             grants = "" if trial.bounds.grants is None else f", as {_listed(trial.bounds.grants)}"
-            print(f"For this end user it has: {_listed(trial.roles)}{grants}.")
+            show_text(f"For this end user it has: {_listed(trial.roles)}{grants}.")
         else:
             note(REFUSALS[trial.refusal])
     if trial.refusal is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app.cli.target import CommandTarget, placed
-from app.cli.terminal import FAILED, fail, show_json, show_table
+from app.cli.terminal import FAILED, fail, show_json, show_table, show_text
 
 if TYPE_CHECKING:
     from app.api.access.issuers import IssuerAnswer, IssuerTrialAnswer
@@ -98,7 +98,7 @@ def add(target: CommandTarget, file: File) -> None:
         lambda service: IssuerAnswer.model_validate(service.ask("POST", _PATH, document)),
         begins=True,
     )
-    print(f"{stored.issuer} is stored. To try it: sluice issuers test {stored.issuer}")
+    show_text(f"{stored.issuer} is stored. To try it: sluice issuers test {stored.issuer}")
 
 
 @commands.command(epilog="Example:\n\n\b\n  sluice issuers change login.yaml")
@@ -124,7 +124,7 @@ def change(target: CommandTarget, file: File) -> None:
         service.ask("PUT", f"{_PATH}/{before.id}", document, expected_version=before.version)
 
     target.do(here, there)
-    print(f"{name} is changed; tokens are mapped by what stands there now.")
+    show_text(f"{name} is changed; tokens are mapped by what stands there now.")
 
 
 @commands.command(epilog="Example:\n\n\b\n  sluice issuers remove https://login.example.com --yes")
@@ -144,7 +144,7 @@ def remove(target: CommandTarget, issuer: Issuer, *, yes: Yes = False) -> None:
 
     target.confirm(f"Remove the issuer {issuer} and end whatever its tokens opened?", yes=yes)
     target.do(here, there)
-    print(f"{issuer} is removed.")
+    show_text(f"{issuer} is removed.")
 
 
 @commands.command("test", epilog="Example:\n\n\b\n  sluice issuers test https://login.example.com")
@@ -168,7 +168,7 @@ def try_out(target: CommandTarget, issuer: Issuer, *, json: Json = False) -> Non
     if json:
         show_json(trial.model_dump(mode="json"))
     elif trial.ready:
-        print(f"{issuer} is ready: {trial.keys} keys for {', '.join(trial.algorithms)}.")
+        show_text(f"{issuer} is ready: {trial.keys} keys for {', '.join(trial.algorithms)}.")
     if not trial.ready:
         fail(trial.error or "It is not ready.", FAILED)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli.target import CommandTarget, placed
-from app.cli.terminal import cell, note, show_json, show_table
+from app.cli.terminal import cell, note, show_json, show_table, show_text
 from app.cli.times import duration, moment_ahead
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def create(
     created = target.do(made, lambda service: _new(service.ask("POST", _PATH, body)), begins=True)
     note(f"Key {created.id} of tenant {created.tenant} ({_roles(created)}); it is shown only once:")
     _tell_pending(created)
-    print(created.key)
+    show_text(created.key)
 
 
 @commands.command(
@@ -128,7 +128,7 @@ def revoke(
 
     target.confirm(f"Revoke key {key_id}?", yes=yes)
     ended = target.do(here, lambda service: _read(service.ask("DELETE", f"{_PATH}/{segment(key_id)}")))
-    print(f"Key {ended.id} of tenant {ended.tenant} is revoked.")
+    show_text(f"Key {ended.id} of tenant {ended.tenant} is revoked.")
 
 
 @commands.command(
@@ -153,7 +153,7 @@ def approve(
 
     path = f"{_PATH}/{{}}/approve"
     approved = target.do(here, lambda service: _read(service.ask("POST", path.format(segment(key_id)))))
-    print(f"Key {approved.id} of tenant {approved.tenant} has its roles now: {_roles(approved)}.")
+    show_text(f"Key {approved.id} of tenant {approved.tenant} has its roles now: {_roles(approved)}.")
 
 
 @commands.command(
@@ -195,7 +195,7 @@ def rotate(
         else f"The old secret works until {until:%Y-%m-%dT%H:%M:%SZ}."
     )
     _tell_pending(made)
-    print(made.key)
+    show_text(made.key)
 
 
 def _host() -> "Caller":

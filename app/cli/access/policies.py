@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app.cli.target import CommandTarget, placed
-from app.cli.terminal import fail, note, show_json, show_table
+from app.cli.terminal import fail, note, show_json, show_table, show_text
 
 if TYPE_CHECKING:
     from app.api.access.policies import PolicyAnswer, PolicyChangeAnswer, WideningAnswer
@@ -76,7 +76,7 @@ def put(
         return PolicyChangeAnswer.model_validate(stored)
 
     stored = target.do(here, there)
-    print(f"Version {stored.version}{target.of_tenant} holds now.")
+    show_text(f"Version {stored.version}{target.of_tenant} holds now.")
     _tell(stored.widened)
 
 
@@ -100,7 +100,7 @@ def diff(target: CommandTarget, file: File, *, json: Json = False) -> None:
             }
         )
     elif not changes:
-        print(f"Nothing would change: version {current.version} is the same.")
+        show_text(f"Nothing would change: version {current.version} is the same.")
     else:
         rows = [(change.pointer, _spelled(change.before), _spelled(change.after)) for change in changes]
         show_table(("MEMBER", "NOW", "IN THE FILE"), rows)
@@ -131,11 +131,11 @@ def explain(
     )
     note(f"Version {current.version}{target.of_tenant}.")
     for entry in chosen:
-        print(f"{entry.path}: {entry.takes}. {entry.meaning}".rstrip())
+        show_text(f"{entry.path}: {entry.takes}. {entry.meaning}".rstrip())
         if "[]" not in entry.path:
             value, default = _at(document, entry.path), _at(defaults, entry.path)
             is_default = " (the default)" if value == default else f" (default: {_spelled(default)})"
-            print(f"    now: {_spelled(value)}{is_default}")
+            show_text(f"    now: {_spelled(value)}{is_default}")
 
 
 def _current(target: CommandTarget) -> "PolicyAnswer":
@@ -179,6 +179,6 @@ def _spelled(value: Any) -> str:
 
 def _tell(widened: "Sequence[Widening | WideningAnswer]") -> None:
     if not widened:
-        print("It widens no right.")
+        show_text("It widens no right.")
     for entry in widened:
-        print(f"It widens {entry.pointer}: {entry.reason}.")
+        show_text(f"It widens {entry.pointer}: {entry.reason}.")

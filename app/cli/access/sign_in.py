@@ -25,6 +25,8 @@ _KNOCK_S: Final = 5.0
 """How long a program that connects and says nothing is waited for."""
 _EARLY_S: Final = 30.0
 _SLOWER_S: Final = 5.0
+_PAUSES_S: Final = range(1, 60)
+_LONGEST_S: Final = 366 * 86_400
 _OK: Final = 200
 _MISSING: Final = 404
 _MOST: Final = 4096
@@ -47,16 +49,22 @@ class SignInPlan:
         access, refresh = granted.get("access_token"), granted.get("refresh_token")
         if not isinstance(access, str) or str(granted.get("token_type", "")).lower() != "bearer":
             fail("The issuer gave no token.")
-        lives = granted.get("expires_in")
         return StoredToken(
             issuer=self.issuer,
-            token_endpoint=str(self.metadata["token_endpoint"]),
+            token_endpoint=self.place("token_endpoint"),
             client_id=self.client_id,
             resource=self.resource,
             access=access,
             refresh=refresh if isinstance(refresh, str) else None,
-            ends=time.time() + (float(lives) if isinstance(lives, int | float) else _TIMEOUT_S),
+            ends=time.time() + _seconds(granted.get("expires_in"), _TIMEOUT_S, range(_LONGEST_S)),
         )
+
+    def place(self, name: str) -> str:
+        """Return an address in what the issuer says of itself; end the command where it says none."""
+        address = self.metadata.get(name)
+        if not isinstance(address, str):
+            fail(f"{self.issuer} has no {name} in its metadata: whoever runs it can add it.")
+        return address
 
 
 def origin_of(url: str) -> str:
@@ -93,7 +101,9 @@ def planned(url: str, client_id: str) -> SignInPlan:
     for name in ("authorization_endpoint", "token_endpoint", "device_authorization_endpoint"):
         if isinstance(metadata.get(name), str):
             origin_of(metadata[name])
-    return SignInPlan(resource, issuer, scope, metadata, client_id)
+    plan = SignInPlan(resource, issuer, scope, metadata, client_id)
+    plan.place("token_endpoint")  # before anybody is led anywhere
+    return plan
 
 
 def by_browser(plan: SignInPlan, browse: Callable[[str], object] = webbrowser.open) -> StoredToken:
@@ -113,7 +123,7 @@ def by_browser(plan: SignInPlan, browse: Callable[[str], object] = webbrowser.op
             "resource": plan.resource,
             **({"scope": plan.scope} if plan.scope else {}),
         }
-        place = str(plan.metadata.get("authorization_endpoint"))
+        place = plan.place("authorization_endpoint")
         address = f"{place}{'&' if urlsplit(place).query else '?'}{urlencode(asked)}"
         note(f"Sign in here, if no browser opens: {address}")
         browse(address)
@@ -128,7 +138,7 @@ def by_browser(plan: SignInPlan, browse: Callable[[str], object] = webbrowser.op
         "resource": plan.resource,
         "client_id": plan.client_id,
     }
-    status, granted = _posted(str(plan.metadata["token_endpoint"]), form)
+    status, granted = _posted(plan.place("token_endpoint"), form)
     if status != _OK:
         fail("The issuer did not confirm that you have signed in.")
     return plan.token_of(granted)
@@ -184,13 +194,13 @@ def by_device(plan: SignInPlan, pause: Callable[[float], None] = time.sleep) -> 
     ):
         fail("The issuer gave no code.")
     note(f"Open {begun['verification_uri']} and enter {begun['user_code']}")
-    interval = float(begun.get("interval", _SLOWER_S))
-    left = min(_WAIT_S, float(begun.get("expires_in", _WAIT_S)))
+    interval = _seconds(begun.get("interval"), _SLOWER_S, _PAUSES_S)
+    left = _seconds(begun.get("expires_in"), _WAIT_S, range(int(_WAIT_S)))
     while left > 0:
         pause(interval)
         left -= max(interval, 1.0)
         form = {"grant_type": _DEVICE, "device_code": begun["device_code"], "client_id": plan.client_id}
-        status, granted = _posted(str(plan.metadata["token_endpoint"]), form)
+        status, granted = _posted(plan.place("token_endpoint"), form)
         if status == _OK:
             return plan.token_of(granted)
         if granted.get("error") == "slow_down":
@@ -198,6 +208,13 @@ def by_device(plan: SignInPlan, pause: Callable[[float], None] = time.sleep) -> 
         elif granted.get("error") != "authorization_pending":
             fail("The issuer refuses this sign-in.")
     raise CommandError("Nobody has entered the code in time.")
+
+
+def _seconds(value: object, default: float, bounds: range) -> float:
+    """Return a number of an issuer's answer within bounds; what is no number is ``default``."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:  # noqa: PLR0124 - NaN
+        return default
+    return float(min(max(value, bounds.start), bounds.stop))
 
 
 def current_token(url: str) -> str | None:

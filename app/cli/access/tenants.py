@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli.target import CommandTarget, placed
-from app.cli.terminal import note, show_json, show_table
+from app.cli.terminal import note, show_json, show_table, show_text
 
 if TYPE_CHECKING:
     from app.api.access.tenants import TenantAnswer
@@ -39,7 +39,7 @@ def create(
     created = target.do(
         here, lambda service: _answer(service.ask("POST", _PATH, {"name": name})), begins=True
     )
-    print(f"Tenant {created.name} is created.")
+    show_text(f"Tenant {created.name} is created.")
     note(f"Create a key for it: sluice keys create --tenant {created.name} --role invoker")
 
 
@@ -75,7 +75,7 @@ def disable(target: CommandTarget, name: Annotated[str, typer.Argument(help="Nam
 
     body = {"disabled": True}
     target.do(here, lambda service: _done(service.ask("PATCH", f"{_PATH}/{segment(name)}", body)))
-    print(f"Tenant {name} is disabled.")
+    show_text(f"Tenant {name} is disabled.")
 
 
 @commands.command(epilog="Example:\n\n\b\n  sluice tenants erase acme")
@@ -99,10 +99,10 @@ def erase(
     target.confirm(f"Erase tenant {name} with all its keys, scopes, servers and documents?", yes=yes)
     deleted = target.do(here, lambda service: _done(service.ask("DELETE", f"{_PATH}/{segment(name)}")))
     if deleted is None:
-        print(f"The erasure of tenant {name} is ordered.")
+        show_text(f"The erasure of tenant {name} is ordered.")
         note("The service begins within a minute; `sluice tenants list` says when it is done.")
         return
-    print(f"Tenant {name} is erased: {sum(deleted.values())} rows deleted.")
+    show_text(f"Tenant {name} is erased: {sum(deleted.values())} rows deleted.")
     note("The service looks again for ten minutes, for what requests stored that were under way.")
 
 

@@ -131,6 +131,58 @@ def test_an_answer_in_another_form_is_told_and_not_a_crash(asked, capsys):
     assert len(asked[0]) == 3  # nobody is followed elsewhere with the key
 
 
+EVIL = "\x1b]0;owned\x07\x9b2J\u202egpj\x7f"
+STRANGE = (
+    {"items": 7, "next": None},
+    {"items": {"a": 1}, "next": None},
+    {"items": [], "next": 7},
+    {"items": [], "next": ["a"]},
+    {"items": None, "next": None},
+)
+PROBLEMS = (
+    {"detail": EVIL, "code": EVIL, "request_id": EVIL, "details": {"known": [EVIL]}},
+    {"detail": ["x"], "code": ["x"], "request_id": {}, "pointer": 7},
+    {"error": {"code": 1, "message": {"a": EVIL}, "data": {"code": [], "retryAfter": "soon"}}},
+    {"error": {"message": "x", "data": {"code": "rate_limited", "retryAfter": [1]}}},
+)
+
+
+def test_what_a_service_says_moves_nothing_on_the_terminal(asked, capsys):
+    for body in (*STRANGE, None):
+        asked[1].append(httpx2.Response(200, json=body) if body is not None else httpx2.Response(204))
+        assert run(["keys", "list", "--url", URL]) == 1, body
+        assert "form" in capsys.readouterr().err
+    for body in PROBLEMS:
+        asked[1].append(httpx2.Response(409, json=body))
+        assert run(["keys", "list", "--url", URL]) == 1, body
+        said = capsys.readouterr().err
+        assert all(sign.isprintable() or sign == "\n" for sign in said), said
+    tenant = {
+        "name": EVIL,
+        "created_by": "0a1b2c3d",
+        "created": "2026-11-20T01:02:03Z",
+        "disabled": None,
+        "erased": None,
+        "emptied": None,
+    }
+    for arguments in (["list"], ["list", "--json"], ["create", "acme"]):
+        page = {"items": [tenant], "next": None}
+        asked[1].append(httpx2.Response(200, json=tenant if "create" in arguments else page))
+        assert run(["tenants", *arguments, "--url", URL]) == 0
+        shown = capsys.readouterr()
+        assert all(sign.isprintable() or sign == "\n" for sign in shown.out + shown.err), arguments
+        if "--json" in arguments:
+            assert json.loads(shown.out)[0]["name"] == EVIL
+
+
+def test_a_service_whose_list_has_no_end_is_left(asked, monkeypatch):
+    monkeypatch.setattr(calls_module, "_MOST_PAGES", 3)
+    asked[1].extend(httpx2.Response(200, json={"items": [1], "next": f"{n}"}) for n in range(9))
+    with ServiceCalls(URL, None, 5) as calls, pytest.raises(CallError, match="no end"):
+        calls.pages("/x")
+    assert len(asked[0]) == 3
+
+
 def test_all_pages_are_read_and_one_that_comes_again_ends_it(asked):
     def page(item, following):
         return httpx2.Response(200, json={"items": [item], "next": following})

@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import json
 import logging
+import re
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -35,6 +36,7 @@ SIGN_IN_S: Final = 600
 OWNER: Final = "console:"
 """What stands before the id of a person or key in the owner of a session, so that no MCP client can join it."""
 _REVISION: Final = "console identity"
+_SLOT: Final = re.compile(r"[A-Za-z0-9_-]")
 _METADATA_S: Final = 300.0
 _METADATA_RETRY_S: Final = 5.0
 _MOST: Final = 4096
@@ -45,11 +47,15 @@ log = logging.getLogger("sluice.identity")
 
 
 class Departure(NamedTuple):
-    """Where a browser goes to sign in, and the cookie that it comes back with; ``secure``: over TLS alone."""
+    """Where a browser goes to sign in, and the cookie that it comes back with; ``secure``: over TLS alone.
+
+    ``slot`` is a character that tells this sign-in from others of the same browser.
+    """
 
     address: str
     cookie: str
     secure: bool
+    slot: str
 
 
 class Arrival(NamedTuple):
@@ -117,7 +123,8 @@ class IdentitySignIns:
         joint = "&" if urlsplit(address).query else "?"
         text = _base64url(json.dumps(asdict(begun)).encode())
         cookie = f"{text}.{self._derived(b'cookie', text)}"
-        return Departure(f"{address}{joint}{urlencode(asked)}", cookie, _is_https(client))
+        place = f"{address}{joint}{urlencode(asked)}"
+        return Departure(place, cookie, _is_https(client), slot_of(begun.state))
 
     async def finish(self, cookie: str | None, answer: Mapping[str, str], request: RequestInfo) -> Arrival:
         """Return who came back from an issuer, whose session has begun and is on record.
@@ -311,6 +318,11 @@ class IdentitySignIns:
             self.authenticator.refused.note("address", address, self.sessions.now(), person.caller)
             raise _ended()
         return person.caller
+
+
+def slot_of(state: str) -> str:
+    """Return the character of a state by which a browser keeps the sign-in, for any text."""
+    return state[0] if _SLOT.match(state) else "0"
 
 
 def _digest_of(rules: Sequence[MappingRule]) -> str:
