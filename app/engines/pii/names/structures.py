@@ -24,17 +24,24 @@ _TRAILER: Final = re.compile(
     rf"(?:(?:Reviewed|Signed-off|Co-authored|Acked|Tested|Reported|Suggested)-by:|@author)"
     rf" +({_NAME}(?: (?:[A-Z]\. )?{_NAME}){{0,3}})"
 )
+_CLOCK: Final = r"\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?"
+_DAY: Final = r"(?:\d{1,4}[./\-]\d{1,2}[./\-]\d{1,4},? )?"
 _SPEAKER: Final = re.compile(
-    rf"^[ \t>*\-]{{0,4}}(\[?\d{{1,2}}:\d\d(?::\d\d)?\]?[ \-]{{1,3}})?({_NAME}(?: {_NAME})?)"
-    r"(?: \(\d{1,2}:\d\d\))?\*{0,2}:\*{0,2}[ \t]",
+    rf"^[ \t>*\-]{{0,4}}(\[?{_DAY}{_CLOCK}\]?[ \-–]{{1,3}})?({_NAME}(?: {_NAME})?)"
+    rf"( \({_CLOCK}\))?\*{{0,2}}:\*{{0,2}}[ \t]",
     re.MULTILINE,
 )
+_HEADER: Final = re.compile(
+    rf"^(?:({_NAME}(?: {_NAME})?)[ \t]{{1,3}}\[?{_CLOCK}\]?[ \t]*$|<({_NAME})>[ \t])", re.MULTILINE
+)
+"""The line above what somebody writes in a chat, with the time; and a nickname before it."""
+
 _LAST_LINES: Final = 160
 _LONGEST_CLOSING: Final = 40
 _SIGNATURE: Final = re.compile(rf"[ \t]*(?:-{{1,3}}|[~—–/])?[ \t]*({_NAME})[ \t.]*")
 _CLOSING_TEXT: Final = (
-    "best bests cheers thanks thank regards sincerely yours love greetings faithfully xx x xo kind warmly ta cordially"
-    " gruß grüße cordialement saludos saluti abraços groeten hilsen hälsningar pozdravem pozdrawiam terveisin"
+    "best bests cheers thanks thank thx tks br regards sincerely yours love greetings faithfully xx x xo kind warmly ta"
+    " cordially gruß grüße cordialement saludos saluti abraços groeten hilsen hälsningar pozdravem pozdrawiam terveisin"
 )
 _CLOSING: Final = frozenset(_CLOSING_TEXT.split())
 _OFFICES_TEXT: Final = (
@@ -111,12 +118,29 @@ def _owners(text: str, kinds: Kinds) -> Iterator[Place]:
 
 
 def _speakers(text: str, kinds: Kinds) -> Iterator[Place]:
-    """Yield the names before what they say: known ones, and any behind the time of a chat."""
+    """Yield the names before what they say: known ones, any beside the time of a chat, others who talk to known ones.
+
+    Others speak twice at least: a label that happens once may as well be a word ("Agent:").
+    """
+    unknown: dict[str, list[Place]] = {}
+    talks = False
     for match in _SPEAKER.finditer(text):
         parts = [kinds(part.lower()) for part in _WORD.findall(match[2])]
         are_listed = all(set("fl") & set(part) and "w" not in part for part in parts)
-        if are_listed or (match[1] and not any(set("wo") & set(part) for part in parts)):
+        may_be = not any(set("wo") & set(part) for part in parts)
+        if are_listed or ((match[1] or match[3]) and may_be):
+            talks = True
             yield match.span(2)
+        elif may_be and not any("c" in part for part in parts):
+            unknown.setdefault(match[2], []).append(match.span(2))
+    for places in unknown.values() if talks else ():
+        if len(places) > 1:
+            yield from places
+    for match in _HEADER.finditer(text):
+        if not any(
+            set("wo") & set(kinds(part.lower())) for part in _WORD.findall(match[match.lastindex or 0])
+        ):
+            yield match.span(match.lastindex or 0)
 
 
 def _signature(text: str, kinds: Kinds) -> Iterator[Place]:
@@ -152,7 +176,7 @@ def _listed(text: str, place: Place, places: set[Place], kinds: Kinds) -> Iterat
 
 def _joins(match: re.Match[str], places: set[Place], kinds: Kinds) -> bool:
     """Return whether a neighbour is new and may be a name."""
-    if match.span(1) in places or not _may_be_last(match[1], kinds):
+    if match.span(1) in places or match[1].lower() in _CLOSING or not _may_be_last(match[1], kinds):
         return False
     places.add(match.span(1))
     return True

@@ -30,6 +30,17 @@ def shown(text: str, *people: str) -> list[str]:
         ("# TODO(kseniya): split\n# FIXME(perf): slow\n# TODO(note): x", ["kseniya"]),
         ("Reviewed-by: Zofka Q. Achterberg", ["Zofka Q. Achterberg"]),
         ("Milo: hi\nVeldkamp: hello\nNote: all", ["Milo"]),
+        ("Milo: hi\nVeldkamp: hello\nNote: all\nVeldkamp: oh", ["Milo", "Veldkamp", "Veldkamp"]),
+        ("Agent: hi\nMilo: hello\nNote: all\nNote: oh", ["Milo"]),
+        ("Veldkamp: hi\nZofka: hello", []),
+        ("Milo: hi\nBern: rain\nMilo: oh", ["Milo", "Milo"]),
+        ("Zofka (14:22): done\nNote (14:23): all", ["Zofka"]),
+        ("2024-05-02 11:20 - Zofka: call me", ["Zofka"]),
+        ("[02/05/2024, 11:20:33] Zofka: call me", ["Zofka"]),
+        ("Zofka 10:02 AM\nwho has it: you?", ["Zofka"]),
+        ("Zofka came at 10:02\nso: late", []),
+        ("<Zofka> anyone: here?", ["Zofka"]),
+        ("<Note> anyone: here?", []),
         ("10:20 Veldkamp: hello\n10:21 Note: all", ["Veldkamp"]),
         ("It is done.\n\nCheers,\nZofka", ["Zofka"]),
         ("It is done.\n\nMilo\n", ["Milo"]),
@@ -51,6 +62,10 @@ def test_a_person_makes_people_of_the_names_joined_with_it() -> None:
     assert shown(text, "Achterberg") == ["Okafor", "Veldkamp"]
     assert shown("Okafor and Bern", "Okafor") == []
     assert shown("Okafor and Bern Lindholm", "Okafor") == []
+
+
+def test_a_closing_is_nobody_beside_a_name() -> None:
+    assert shown("ok, done. Thx, Okafor", "Okafor") == []
 
 
 def test_long_rows_take_time_in_proportion() -> None:

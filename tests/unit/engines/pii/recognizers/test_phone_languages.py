@@ -1,7 +1,5 @@
 """National numbers count without a word for phone where the language of the text says in which country they are."""
 
-import random
-
 import phonenumbers
 import pytest
 
@@ -9,38 +7,7 @@ from app.core.contracts.engines import DetectionOptions
 from app.engines.pii.recognizers.phone import phone_numbers
 from app.engines.pii.recognizers.phone_languages import REGIONS_OF, is_local
 from app.engines.pii.search.analyzer import Analyzer
-
-TEXTS = {
-    "CZ": "Dobrý den, prosím ozvěte se mi zítra odpoledne, budu doma. {} Děkuji a přeji hezký den.",
-    "PL": "Dzień dobry, proszę odezwać się jutro po południu, będę w domu. {} Dziękuję i pozdrawiam.",
-    "PT": "Bom dia, amanhã à tarde estarei em casa, pode falar comigo. {} Obrigado e um bom dia.",
-    "NO": "Hei, ta gjerne kontakt i morgen ettermiddag, da er jeg hjemme. {} Takk og ha en fin dag.",
-    "DK": "Hej, kontakt mig gerne i morgen eftermiddag, så er jeg hjemme. {} Tak og hav en god dag.",
-    "ES": "Hola, mañana por la tarde estaré en casa, puede hablar conmigo. {} Gracias y buen día.",
-    "SE": "Hej, hör gärna av dig i morgon eftermiddag, då är jag hemma. {} Tack och ha en fin dag.",
-    "FI": "Hei, ota yhteyttä huomenna iltapäivällä, olen silloin kotona. {} Kiitos ja hyvää päivänjatkoa.",
-    "RO": "Bună ziua, mâine după-amiază sunt acasă, mă puteți găsi. {} Mulțumesc și o zi bună.",
-    "TR": "Merhaba, yarın öğleden sonra bana ulaşabilirsiniz, evde olacağım. {} Teşekkürler, iyi günler.",
-    "ID": "Halo, besok sore saya ada di rumah, silakan menghubungi saya. {} Terima kasih atas bantuannya.",
-    "VN": "Chào anh, chiều mai em ở nhà, anh có thể gặp em. {} Cảm ơn anh rất nhiều.",
-    "RU": "Здравствуйте, завтра после обеда я буду дома, свяжитесь со мной. {} Спасибо и хорошего дня.",
-    "GR": "Καλημέρα, αύριο το απόγευμα θα είμαι στο σπίτι, επικοινωνήστε μαζί μου. {} Ευχαριστώ πολύ.",
-    "CN": "您好，我明天下午一直都在家里，有什么事情请直接联系我。 {} 谢谢您的帮助。",
-}
-ENGLISH = "Hello, I am at home tomorrow afternoon, so please get in touch. {} Thank you and have a nice day."
-
-
-def drawn(region: str, count: int) -> list[str]:
-    """Return numbers of mobiles as people of a country write them."""
-    example = phonenumbers.example_number_for_type(region, phonenumbers.PhoneNumberType.MOBILE)
-    assert example is not None
-    rng, stem, numbers = random.Random(region), str(example.national_number)[:2], []
-    while len(numbers) < count:
-        digits = stem + "".join(rng.choice("0123456789") for _ in str(example.national_number)[2:])
-        number = phonenumbers.PhoneNumber(country_code=example.country_code, national_number=int(digits))
-        if phonenumbers.is_valid_number_for_region(number, region):
-            numbers.append(phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.NATIONAL))
-    return numbers
+from tests.pii_local import ENGLISH, TEXTS, drawn
 
 
 def phones(analyzer: Analyzer, text: str) -> list[str]:
