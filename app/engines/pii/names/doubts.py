@@ -38,6 +38,13 @@ _LETTERS: Final = re.compile(r"[^\W\d_]+")
 _SENTENCE: Final = re.compile(r"[^\w\n]{0,4}(?:[^\W\d_]+(?:['’][a-z]+)?[,:]? ){3}[^\W\d_]")
 """Four words in one line, as texts begin that are sentences and no values."""
 
+_CALLING: Final = re.compile(
+    r"\b(?i:hi|hey|hello|thanks|thx|thank you|dear|ask|tell|call|email|ping|cc|cheers|regards|love|by|dr|mr|mrs|ms"
+    r"|author|owner|assignee|reviewer|maintainer|approver) ?[:=,]? ?[\"'@]?\Z"
+)
+"""Words before somebody who is called or named, where nobody else would stand."""
+
+_BEFORE_NAME: Final = 24
 _SENTENCE_START: Final = re.compile(r"(?:^|[.!?:…\n\"“”„»«–•\-])\s*$")
 _PARTICLES_TEXT: Final = (
     "al ap af av bin bint da das de del della den der di do dos du el i la le ibn op ter ten van von zu"
@@ -76,25 +83,28 @@ def believed(
 ) -> tuple[int, int] | None:
     """Return the part of the person ``text[start:end]`` that bears a second look; ``code`` is from `code_of`."""
     if not code:
-        return None if _is_plain_word(text, text[start:end], score, kinds) else (start, end)
+        return None if _is_plain_word(text, start, end, score, kinds) else (start, end)
     if code not in _DOUBTED:
         return start, end
     place = _borne_out(text, start, end, score, code, kinds)
     return None if place is None or is_nobody(text[slice(*place)], code, kinds) else place
 
 
-def _is_plain_word(text: str, word: str, score: float, kinds: Kinds) -> bool:
+def _is_plain_word(text: str, start: int, end: int, score: float, kinds: Kinds) -> bool:
     """Return whether a person in a text whose language cannot be told is rather a plain word of some language.
 
     Such texts are values of members, cells, keywords. One word in small letters that no list of names holds
-    ("abierto", "cerrado") looks to the tagger like a name because it does not know the word. A sentence says more.
+    ("abierto", "cerrado") looks to the tagger like a name because it does not know the word. A sentence says more,
+    and so does a word that calls somebody.
     """
+    word = text[start:end]
     return (
         word.isalpha()
         and word.islower()
         and score < _SURE_IN_SMALL_LETTERS
         and not set("fl") & set(kinds(word))
         and _SENTENCE.match(text) is None
+        and _CALLING.search(text, max(0, start - _BEFORE_NAME), start) is None
     )
 
 

@@ -78,7 +78,10 @@ def test_a_plain_word_in_a_sentence_may_be_a_name() -> None:
     text = "tell quelda i said hi"
     assert believed(text, 5, 11, 0.7, "", lambda _: "") == (5, 11)
     short = "tell quelda hi"
-    assert believed(short, 5, 11, 0.7, "", lambda _: "") is None
+    assert believed(short, 5, 11, 0.7, "", lambda _: "") == (5, 11)
+    assert believed("legajo quelda", 7, 13, 0.7, "", lambda _: "") is None
+    assert believed("owner: quelda", 7, 13, 0.7, "", lambda _: "") == (7, 13)
+    assert believed('owner = "quelda"', 9, 15, 0.7, "", lambda _: "") == (9, 15)
 
 
 def test_an_owner_in_code_needs_no_certainty(analyzer: Analyzer) -> None:
