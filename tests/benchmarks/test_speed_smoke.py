@@ -43,4 +43,4 @@ def test_the_benchmarks_print_a_table_that_is_asked_for_and_write_no_file(tmp_pa
 @pytest.mark.outside
 def test_make_bench_prints_every_table_and_writes_no_file(tmp_path):
     # The table of tokens comes where `make bench` has installed what it needs, that of the pooler with Debian's.
-    assert len(printed(tmp_path, seconds=800)) == 43 + MODULES.exists() + (program("pgbouncer") is not None)
+    assert len(printed(tmp_path, seconds=800)) == 44 + MODULES.exists() + (program("pgbouncer") is not None)

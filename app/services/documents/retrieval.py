@@ -119,11 +119,17 @@ class RetrievalService:
             self.counts.forget(changed.tenant)
 
     async def _retrieve_one(self, query: RetrievalQuery) -> tuple[list[RetrievedPassage], EngineReport]:
-        async with self.database.transaction(query.tenant, write=False) as tx:
-            parts = await readable_parts(tx, query)
-            marks = [Mark(*mark) for mark in await list_marks(tx, query.tenant)] if self.index else []
-        if not parts or not query.text.strip():
+        if not query.text.strip():
             return [], LEXICAL
+        parts: list[StoredPart] = []
+        marks: list[Mark] = []
+        if self.embedder is not None or self.index is not None:
+            # Neither is asked for somebody who may read nothing.
+            async with self.database.transaction(query.tenant, write=False) as tx:
+                parts = await readable_parts(tx, query)
+                marks = [Mark(*mark) for mark in await list_marks(tx, query.tenant)] if self.index else []
+            if not parts:
+                return [], LEXICAL
         question, embedded = await self._embed_question(query)
         proposed = await self._propose(query.tenant, parts, marks, question)
         candidates = await self._searched(query, question, proposed)

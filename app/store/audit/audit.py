@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.core.audit import CLIENT_REQUEST_ID, AuditEvent, WriterNumber
 from app.core.errors import InvalidArgumentsError
-from app.store.audit.id_bounds import Finding, astray, place_of, within_ids
+from app.store.audit.id_bounds import EventFinding, astray, place_of, within_ids
 from app.store.bulk import fetch
 from app.store.effort import TooMuchEffortError, limited
 from app.store.paging import paged
@@ -105,7 +105,9 @@ async def list_events(
         async with limited(tx, QUERY_S):
             if filters.client_request_id is not None and tx.dialect.name == "postgresql":
                 asked = (filters.client_request_id, filters.since, filters.until)
-                return await _list_found(tx, tenant, filters, before, limit, Finding(_CLIENT_EVENTS, asked))
+                return await _list_found(
+                    tx, tenant, filters, before, limit, EventFinding(_CLIENT_EVENTS, asked)
+                )
             query = within_ids(_filtered(tx, tenant, filters), filters.since, filters.until)
             query = paged(query, audit_event.c.id, behind=before, limit=limit, newest_first=True)
             events = [recorded(row) for row in await tx.execute(query)]
@@ -132,7 +134,7 @@ async def _list_found(
     filters: AuditFilters,
     before: UUID | None,
     limit: int,
-    finding: Finding,
+    finding: EventFinding,
 ) -> Sequence[RecordedEvent]:
     """Find events first, then read those of them that the filters leave."""
     events: list[RecordedEvent] = []

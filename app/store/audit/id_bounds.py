@@ -28,18 +28,18 @@ _ASTRAY: Final = (
 )
 
 
-class Finding(NamedTuple):
+class EventFinding(NamedTuple):
     """A statement that finds ids and times of events; the id behind them and their number are its last parameters."""
 
     statement: str
     asked: tuple[Any, ...]
 
 
-def astray(dialect: str, tenant: str, since: datetime | None, until: datetime | None) -> Finding:
+def astray(dialect: str, tenant: str, since: datetime | None, until: datetime | None) -> EventFinding:
     """Return how a tenant's events of a time are found that are astray."""
     if dialect == "sqlite":
-        return Finding(_ASTRAY, (tenant, since, until))
-    return Finding("SELECT id, at FROM sluice_astray_events($1, $2, $3, $4)", (since, until))
+        return EventFinding(_ASTRAY, (tenant, since, until))
+    return EventFinding("SELECT id, at FROM sluice_astray_events($1, $2, $3, $4)", (since, until))
 
 
 def place_of(row: Sequence[Any]) -> tuple[UUID, datetime]:

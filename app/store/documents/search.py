@@ -23,9 +23,11 @@ _MOST_NAMED_PARTS = 64
 _CHUNKS = (
     "SELECT c.number, c.part, c.document, c.ordinal, c.title, c.headings, c.text, "
     "d.collection, d.source, d.uri, d.written "
-    "FROM document_chunk c JOIN collection_document d ON d.tenant = c.tenant AND d.id = c.document "
+    "FROM {} c JOIN collection_document d ON d.tenant = c.tenant AND d.id = c.document "
     "WHERE c.tenant = {} AND c.number {}"
 )
+# A plan that PostgreSQL keeps for any numbers would begin with the document, and read all of its chunks for a few.
+_NUMBERED = "(SELECT * FROM document_chunk WHERE tenant = $1 AND number = ANY($2) OFFSET 0)"
 _MOST_COUNTED = 5_000
 """PostgreSQL counts the chunks of a word up to this number and estimates the others from a sample of readable ones."""
 _MOST_RANKED = 2_000
@@ -131,7 +133,9 @@ async def read_chunks(
 ) -> list[FoundChunk]:
     """Return chunks by number, those of readable parts only."""
     postgres = tx.dialect.name == "postgresql"
-    chosen = ("$1", "= ANY($2)") if postgres else ("?", "IN (SELECT value FROM json_each(?))")
+    chosen = ("document_chunk", "?", "IN (SELECT value FROM json_each(?))")
+    if postgres:
+        chosen = (_NUMBERED, "$1", "= ANY($2)")
     wanted = list(numbers) if postgres else json.dumps(list(numbers))
     readable = frozenset(parts)
     rows = await fetch(tx, _CHUNKS.format(*chosen), (tenant, wanted))
