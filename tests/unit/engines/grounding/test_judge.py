@@ -224,7 +224,7 @@ def test_the_recipe_gives_the_same_bytes_twice(tmp_path):
     assert set(made[0]) == {"judge.json", "manifest.json"}
     assert [data["name"] for data in json.loads(made[0]["manifest.json"])["judge.json"]["data"]] == [
         "made up"
-    ] * 2
+    ]
     assert min(json.loads(made[0]["judge.json"])["weights"]) >= 0
     judge = LexicalJudge(tmp_path / "one" / "judge.json")
     context = made_up_sets()[0].examples[1].context
@@ -242,6 +242,18 @@ def test_a_feature_that_points_the_wrong_way_gets_no_weight():
     assert found[0] > 0.5 and found[1] == 0.0
     free = fitted(np.column_stack([-right, np.ones(400)]), labels, np.ones(400), 0)
     assert free[0] == pytest.approx(-found[0], abs=0.1)
+
+
+def test_a_feature_that_helps_only_against_its_direction_gets_no_weight():
+    draw = np.random.default_rng(6)
+    common, own, noise = draw.normal(size=(3, 2_000))
+    columns = np.column_stack([common + own, common, np.ones(2_000)])
+    labels = (own + 0.2 * common + noise > 0).astype(float)
+    # Alone the second column goes with the labels; beside the first it would get a negative weight.
+    free = fitted(columns, labels, np.ones(2_000), 0)
+    found = fitted(columns, labels, np.ones(2_000), 2)
+    assert free[1] < -1.0
+    assert found[0] > 0.5 and found[1] == 0.0
 
 
 def test_weights_of_other_features_are_refused(tmp_path):
