@@ -124,8 +124,8 @@ def has_other_subject(said: Sentence, source: Sentence, like: Mapping[int, int])
     return bool(rest and after) and all(place in like for place in rest) and like[rest[0]] == after[0]
 
 
-def _new(one: Sentence, run: tuple[int, int], other: Sentence) -> bool:
-    return {word.lemma for word in one.words[slice(*run)]}.isdisjoint(other.lemmas)
+def _new(sentence: Sentence, run: tuple[int, int], other: Sentence) -> bool:
+    return {word.lemma for word in sentence.words[slice(*run)]}.isdisjoint(other.lemmas)
 
 
 def _subject(sentence: Sentence) -> tuple[int, int] | None:
