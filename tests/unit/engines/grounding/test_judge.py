@@ -154,6 +154,15 @@ async def test_less_support_never_lowers_the_score():
         assert before > 0.95
 
 
+async def test_who_says_it_does_not_make_a_short_statement_unsupported():
+    judge = LexicalJudge()
+    texts = ["You said: The team has 14 engineers.", "You said: The crew lost 41 lawyers."]
+    true, false = (
+        await judge.judge([Claim(text, ("The team of Jane has 14 engineers.",)) for text in texts])
+    ).scores
+    assert true < 0.5 < false
+
+
 async def test_a_longer_summary_of_the_same_words_is_supported_as_well():
     judge = LexicalJudge()
     sentences = [f"The {one} was built beside the old {other}." for one, other in pairwise(WORDS)]
