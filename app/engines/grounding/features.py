@@ -38,7 +38,7 @@ MOST_PIECES: Final = 1_000
 
 _PERSONAL: Final = frozenset(
     {
-        *("i", "my", "me", "mine", "im", "ive", "we", "our", "you", "your", "think", "love", "hope", "guess"),
+        *("i", "my", "me", "mine", "im", "ive", "we", "our", "think", "love", "hope", "guess"),
         *("wonder", "wow", "haha", "cool", "amaz", "favorit"),
     }
 )

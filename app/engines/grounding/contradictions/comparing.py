@@ -6,6 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final
 
+from app.engines.grounding.contradictions.exchanges import (
+    amounts,
+    has_other_house,
+    has_other_subject,
+    has_other_unit,
+)
 from app.engines.grounding.contradictions.reading import MAY, NEGATIONS, Sentence, lemma_of, opposites
 from app.engines.grounding.quantities import Quantity, is_year
 
@@ -17,17 +23,16 @@ _CLASSES: Final = tuple(
         "spring summer autumn winter",
         "north south east west",
         "first second third fourth fifth sixth seventh eighth ninth tenth last",
-        "million billion trillion thousand hundred",
+        "million billion trillion thousand hundred dozen",
+        "hourly daily weekly monthly quarterly yearly",
+        "once twice thrice",
+        "always sometimes rarely",
         "dollar euro pound yen franc rupee peso krona",
         "red green blue yellow black white brown orange purple pink grey",
         "father mother brother sister son daughter uncle aunt husband wife",
     )
 )
 """Words of which one excludes the others in the same place."""
-_QUANTIFIERS: Final = {
-    **dict.fromkeys(("all", "every", "each", "everybody", "everyone"), "all"),
-    **dict.fromkeys(("some", "several", "few", "many"), "some"),
-}
 _MODALS: Final = {
     **dict.fromkeys(("may", "might", "can", "could"), "may"),
     **dict.fromkeys(("must", "shall"), "must"),
@@ -126,13 +131,17 @@ class Comparison:
         turns = self._negation_turns() + len(self.turned) + self._swaps()
         if turns % 2:
             yield "turned"
-        if self._exchanges():
+        if (
+            self._exchanges()
+            or has_other_unit(self.said, self.source)
+            or has_other_house(self.said, self.source)
+        ):
             yield "exchanged"
         if self._other_numbers():
             yield "number"
-        if self._other_names():
+        if self._other_names() or has_other_subject(self.said, self.source, self.matched):
             yield "name"
-        if self._other_strengths():
+        if not turns and self._other_strengths():
             yield "strength"
 
     def _negation_turns(self) -> int:
@@ -258,11 +267,9 @@ class Comparison:
     def _other_strengths(self) -> bool:
         """Return whether "some" became "all", or "may" became "must", before the same word."""
         there = {other: place for place, other in self.matched.items()}
-        for words in (_QUANTIFIERS, _MODALS):
-            mine = {
-                self.matched[head]: kind for head, kind in _limited(self.said, words) if head in self.matched
-            }
-            theirs = {other: kind for other, kind in _limited(self.source, words) if other in there}
+        for kinds in (amounts, _forces):
+            mine = {self.matched[head]: kind for head, kind in kinds(self.said) if head in self.matched}
+            theirs = {other: kind for other, kind in kinds(self.source) if other in there}
             if any(theirs.get(other, kind) != kind for other, kind in mine.items()):
                 return True
         return False
@@ -282,19 +289,15 @@ def _around(places: dict[int, int], start: int, end: int | None = None) -> set[t
     return edges if after is None else edges | {("after", places[after])}
 
 
-def _limited(sentence: Sentence, words: dict[str, str]) -> Iterator[tuple[int, str]]:
-    """Yield each word that one of ``words`` stands before, without numbers between, and the kind of that."""
+def _forces(sentence: Sentence) -> Iterator[tuple[int, str]]:
+    """Yield each word that *may* or *must*, or one like them, stands before, without numbers between, and which."""
     content = set(sentence.content)
     for place, word in enumerate(sentence.words):
-        kind = words.get(word.low)
+        kind = _MODALS.get(word.low)
         if kind is None:
             continue
         for at in range(place + 1, min(place + _REACH, len(sentence.words))):
-            if (
-                at in content
-                and not sentence.words[at].text[0].isdigit()
-                and sentence.words[at].low not in words
-            ):
+            if at in content and not sentence.words[at].text[0].isdigit():
                 yield at, kind
                 break
 

@@ -45,7 +45,7 @@ def training_sets(folder: Path) -> list[TrainingSet]:
     wikigold = folder / "ner" / "train.jsonl"
     pages = _health_articles(medquad)
     return [
-        TrainingSet(10.0, begin_examples(begin), _source("begin", begin)),
+        TrainingSet(16.0, begin_examples(begin), _source("begin", begin)),
         TrainingSet(1.0, _made(summaries(pages, "medquad")), _source("medquad", medquad)),
         TrainingSet(2.0, _made(as_written(pages, "as written")), _source("medquad", medquad)),
         TrainingSet(

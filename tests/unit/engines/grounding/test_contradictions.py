@@ -47,6 +47,51 @@ RESTATED = [
 ]
 
 
+PAIRS = [
+    (
+        "The tank holds 40 litres of water.",
+        "The tank holds 40 gallons of water.",
+        "The tank takes 40 l of water.",
+    ),
+    (
+        "The lease runs for 18 months.",
+        "The lease runs for 18 weeks.",
+        "The lease runs for a year and a half.",
+    ),
+    ("Patients waited six weeks.", "Patients waited six months.", "Patients waited for six weeks."),
+    (
+        "The oven has 200 degrees Celsius.",
+        "The oven has 200 degrees Fahrenheit.",
+        "The oven has 200 \u00b0C.",
+    ),
+    ("Most members voted for it.", "Few members voted for it.", "The majority of the members voted for it."),
+    ("Few residents own a car.", "Most residents own a car.", "Most residents do not own a car."),
+    ("Half the staff works at night.", "All the staff works at night.", "Half of the staff works at night."),
+    ("The board meets weekly.", "The board meets monthly.", "The board meets every week."),
+    ("Dozens of people came.", "Hundreds of people came.", "People came by the dozen."),
+    ("Kepler Foods opened a store.", "Orion Foods opened a store.", "The store was opened by Kepler Foods."),
+    ("Marlow sued the publisher.", "Denton sued the publisher.", "The author sued the publisher."),
+    ("Zephyr has opened a plant.", "Denton has opened a plant.", "A plant has opened at Zephyr."),
+    ("Tell me about the pump.", "Never tell me about the pump.", "Speak to me about the pump."),
+    ("Engineers repaired the pump.", "Engineers broke the pump.", "Technicians repaired the pump."),
+    ("The council built a bridge.", "The council demolished a bridge.", "The council constructed a bridge."),
+    (
+        "The authority extended the deadline.",
+        "The authority shortened the deadline.",
+        "The deadline was extended.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("known", "turned", "restated"), PAIRS)
+async def test_an_exchange_is_found_and_other_words_for_the_same_are_not(
+    known: str, turned: str, restated: str
+) -> None:
+    known = f"The weather was mild. {known} Ruth Adler lives near the sea."
+    assert [finding.kind for finding in await findings("contradictions", turned, known)] == ["contradiction"]
+    assert await findings("contradictions", restated, known) == []
+
+
 async def kinds(answer: str) -> list[str]:
     return [finding.kind for finding in await findings("contradictions", answer, KNOWN)]
 

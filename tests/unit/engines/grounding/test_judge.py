@@ -154,6 +154,15 @@ async def test_less_support_never_lowers_the_score():
         assert before > 0.95
 
 
+async def test_who_says_it_does_not_make_a_short_statement_unsupported():
+    judge = LexicalJudge()
+    texts = ["You said: The team has 14 engineers.", "You said: The crew lost 41 lawyers."]
+    true, false = (
+        await judge.judge([Claim(text, ("The team of Jane has 14 engineers.",)) for text in texts])
+    ).scores
+    assert true < 0.5 < false
+
+
 async def test_a_longer_summary_of_the_same_words_is_supported_as_well():
     judge = LexicalJudge()
     sentences = [f"The {one} was built beside the old {other}." for one, other in pairwise(WORDS)]
@@ -224,7 +233,7 @@ def test_the_recipe_gives_the_same_bytes_twice(tmp_path):
     assert set(made[0]) == {"judge.json", "manifest.json"}
     assert [data["name"] for data in json.loads(made[0]["manifest.json"])["judge.json"]["data"]] == [
         "made up"
-    ] * 2
+    ]
     assert min(json.loads(made[0]["judge.json"])["weights"]) >= 0
     judge = LexicalJudge(tmp_path / "one" / "judge.json")
     context = made_up_sets()[0].examples[1].context
@@ -242,6 +251,18 @@ def test_a_feature_that_points_the_wrong_way_gets_no_weight():
     assert found[0] > 0.5 and found[1] == 0.0
     free = fitted(np.column_stack([-right, np.ones(400)]), labels, np.ones(400), 0)
     assert free[0] == pytest.approx(-found[0], abs=0.1)
+
+
+def test_a_feature_that_helps_only_against_its_direction_gets_no_weight():
+    draw = np.random.default_rng(6)
+    common, own, noise = draw.normal(size=(3, 2_000))
+    columns = np.column_stack([common + own, common, np.ones(2_000)])
+    labels = (own + 0.2 * common + noise > 0).astype(float)
+    # Alone the second column goes with the labels; beside the first it would get a negative weight.
+    free = fitted(columns, labels, np.ones(2_000), 0)
+    found = fitted(columns, labels, np.ones(2_000), 2)
+    assert free[1] < -1.0
+    assert found[0] > 0.5 and found[1] == 0.0
 
 
 def test_weights_of_other_features_are_refused(tmp_path):
