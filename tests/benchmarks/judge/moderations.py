@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -36,12 +36,88 @@ _EACH: Final = 1_000
 _SLOW: Final = ("better-profanity",)
 """Takes a minute for a hundred long comments."""
 _Wanted = Callable[[Mapping[str, Any]], int | None]
-_SETS: Final[tuple[tuple[str, str, _Wanted], ...]] = (
-    ("answers to hate posts, test (CrowdCounter)", "crowdcounter/test", lambda _: 0),
-    ("stories that name groups (BBQ), not learned from", "bbq_group_mentions/all", lambda _: 0),
-    ("hate with emoji, test (HatemojiBuild)", "hatemoji_build/test", lambda row: int(row["hate"])),
-    ("sentences of a forum of racists, test", "vicomtech_forum/test", lambda row: int(row["hate"])),
-    ("harmful requests (SimpleSafetyTests)", "simple_safety_tests/all", lambda _: 1),
+
+
+class _Set(NamedTuple):
+    """An open set: its file, a row's label (None: not judged), whether it is in the mixed set, one text in how many."""
+
+    title: str
+    file: str
+    wanted: _Wanted
+    mixed: bool = False
+    every: int = 1
+
+
+def _third(row: Mapping[str, Any]) -> bool:
+    """Return whether a question of MultiJail was kept for this test."""
+    return int(row["group"]) % 3 == 0
+
+
+def _voted(row: Mapping[str, Any]) -> int:
+    """Return whether two of three readers saw more than obscene words in a Brazilian tweet."""
+    return int(max(votes for kind, votes in row["votes"].items() if kind != "obscene") >= 2)
+
+
+def _sexist(row: Mapping[str, Any]) -> int | None:
+    # What is not sexist may be hateful otherwise.
+    return 1 if str(row["category"]).startswith(("1", "2")) else None
+
+
+_SETS: Final = (
+    _Set(
+        "answers to hate posts, test (CrowdCounter)", "moderation/crowdcounter/test", lambda _: 0, mixed=True
+    ),
+    _Set(
+        "stories that name groups (BBQ), not learned from",
+        "moderation/bbq_group_mentions/all",
+        lambda _: 0,
+        mixed=True,
+    ),
+    _Set(
+        "hate with emoji, test (HatemojiBuild)",
+        "moderation/hatemoji_build/test",
+        lambda row: int(row["hate"]),
+        mixed=True,
+    ),
+    _Set(
+        "sentences of a forum of racists, test",
+        "moderation/vicomtech_forum/test",
+        lambda row: int(row["hate"]),
+        mixed=True,
+    ),
+    _Set("sexist threats and insults, test (EDOS)", "moderation/edos_sexism/test", _sexist, mixed=True),
+    _Set(
+        "harmful requests (SimpleSafetyTests)", "moderation/simple_safety_tests/all", lambda _: 1, mixed=True
+    ),
+    _Set(
+        "harmful questions in English, not learned from (MultiJail)",
+        "moderation/multijail/all",
+        lambda row: 1 if _third(row) and row["lang"] == "en" else None,
+        mixed=True,
+    ),
+    _Set(
+        "the same in nine other languages (MultiJail)",
+        "moderation/multijail/all",
+        lambda row: 1 if _third(row) and row["lang"] != "en" else None,
+    ),
+    _Set(
+        "insults and hate in German tweets, test (GermEval 2018)",
+        "moderation/germeval18_de/test",
+        lambda row: int(row["offense"]),
+        every=2,
+    ),
+    _Set(
+        "Chinese comments, test (COLD)", "moderation/cold_zh/test", lambda row: int(row["offensive"]), every=5
+    ),
+    _Set(
+        "insults and hate in Portuguese tweets, test (ToLD-Br)", "moderation/toldbr_pt/test", _voted, every=2
+    ),
+    _Set(
+        "ordinary commands in 19 languages (xSID)",
+        "injection/benign_assistant_requests/all",
+        lambda row: 0 if row["src"] == "xsid" else None,
+        every=3,
+    ),
 )
 
 
@@ -85,36 +161,76 @@ def tables(smoke: bool = False) -> Iterator[str | Picture]:
     )
     folder, wikipedia = os.environ.get(OPEN_DATA), os.environ.get(FOLDER)
     if folder:
-        yield _open(Path(folder) / "moderation", smoke)
+        yield from _open(Path(folder), smoke)
     yield _pairs()
     if wikipedia:
         yield _wikipedia(Path(wikipedia), smoke)
 
 
-def _open(folder: Path, smoke: bool) -> str:
+def _open(folder: Path, smoke: bool) -> Iterator[str]:
     rows: list[tuple[Any, ...]] = []
-    for title, file, wanted in _SETS:
-        path = folder / f"{file}.jsonl.gz"
-        if not path.exists():
-            continue
-        with gzip.open(path, "rt", encoding="utf-8") as lines:
-            some = [json.loads(line) for line in lines]
-        # Every third of these was learned from.
-        some = [row for number, row in enumerate(some) if "bbq" not in file or number % 3 == 1]
-        some = some[:: 20 if smoke else 1]
-        for name, (judge, mark) in judges(slow=_SLOW).items():
-            flags = asyncio.run(judge([str(row["text"]) for row in some])) >= mark
-            for label in (0, 1):
-                mine = [number for number, row in enumerate(some) if wanted(row) == label]
-                if mine:
+    mixed: dict[str, tuple[list[bool], list[float]]] = {}
+    for one in _SETS:
+        some = list(_rows(folder / f"{one.file}.jsonl.gz", one))[:: 20 if smoke else one.every]
+        labels = np.array([label for _, label in some], dtype=bool)
+        for name, (judge, mark) in judges(slow=_SLOW).items() if some else ():
+            scores = asyncio.run(judge([text for text, _ in some]))
+            for label in (False, True):
+                if (labels == label).any():
+                    flags = scores[labels == label] >= mark
                     said = "harmful" if label else "harmless"
-                    rows.append((title, said, name, len(mine), share(flags[mine])))
-    return table(
+                    rows.append((one.title, said, name, len(flags), share(flags)))
+            if one.mixed:
+                known, judged = mixed.setdefault(name, ([], []))
+                known.extend(labels.tolist())
+                judged.extend(scores.tolist())
+    yield table(
         "Moderation: open sets",
         ("set", "", "engine", "texts", "flagged"),
         rows,
-        "Level enterprise. Other parts of CrowdCounter, BBQ and HatemojiBuild were learned from.",
+        "Level enterprise. Other parts of CrowdCounter, BBQ, HatemojiBuild and EDOS were learned from.",
     )
+    if mixed:
+        yield _of_mixed(mixed)
+
+
+def _of_mixed(mixed: Mapping[str, tuple[Sequence[bool], Sequence[float]]]) -> str:
+    rows: list[tuple[Any, ...]] = []
+    for name, (known, judged) in mixed.items():
+        labels, scores = np.array(known), np.array(judged)
+        rows.append(
+            (
+                name,
+                int(labels.sum()),
+                int((~labels).sum()),
+                *(
+                    of(
+                        len(labels),
+                        lambda chosen, m=measure, x=labels, s=scores: m(x[chosen].tolist(), s[chosen]),
+                    )
+                    for measure in (average_precision, area_under_roc)
+                ),
+            )
+        )
+    return table(
+        "Moderation: the first seven open sets, mixed",
+        ("engine", "harmful texts", "harmless texts", "AUPRC", "AUROC"),
+        rows,
+        "Each text counts alike. The mixture was chosen before it was measured.",
+    )
+
+
+def _rows(path: Path, one: _Set) -> Iterator[tuple[str, int]]:
+    """Yield the texts of a set that are judged, and their labels; nothing where the set is not there."""
+    if not path.exists():
+        return
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        for number, line in enumerate(lines):
+            row = json.loads(line)
+            label = one.wanted(row)
+            # Every third of the stories that name groups was learned from.
+            if label is not None and ("bbq" not in one.file or number % 3 == 1):
+                yield str(row["text"]), label
 
 
 def _pairs() -> str:
