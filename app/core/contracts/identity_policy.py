@@ -41,7 +41,7 @@ class IdentityRule(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     issuer: Claim = Field(description="The issuer, letter by letter as in its tokens.")
-    when: dict[Claim, bool | Claim | Annotated[list[Claim], Field(min_length=1)]] = Field(
+    when: dict[Claim, bool | Claim | list[Claim]] = Field(
         default_factory=dict,
         max_length=20,
         description="Claims that the token must have, as in the settings (docs/identity.md).",

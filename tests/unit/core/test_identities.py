@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from app.core.access import Caller, Role
+from app.core.contracts.policy import Policy
 from app.core.identities import EndUserRule, Expected, MappingRule, TrustedIssuer, claim_at
 
 INVOKER = frozenset({Role.INVOKER})
@@ -130,3 +131,9 @@ def test_rights_are_covered_by_as_many_or_more() -> None:
     ):
         assert not replace(caller, **fewer).covers(caller)  # type: ignore[arg-type]
     assert not caller.covers(replace(caller, user_grants=None))
+
+
+def test_a_stored_rule_that_asks_for_nothing_is_read_and_fits_nobody() -> None:
+    stored = {"issuer": "https://login.example.com", "when": {"groups": []}, "roles": ["invoker"]}
+    [read] = Policy.model_validate({"identity": {"rules": [stored]}}).identity.rules
+    assert read.rule_of("acme").missing({"groups": ["staff"]}) == ("groups",)

@@ -29,8 +29,8 @@ def trusted_issuers(authenticator: Authenticator) -> Issuers:
 def check_identity(before: IdentityPolicy, after: IdentityPolicy, caller: Caller, issuers: Issuers) -> None:
     """Raise what refuses ``after`` in the place of ``before``.
 
-    That is ForbiddenError for a caller who may not make callers, InvalidArgumentsError for a rule that names groups of
-    the mirror where its issuer does not say how people are found there.
+    That is ForbiddenError for a caller who may not make callers, InvalidArgumentsError for a rule that asks for nothing
+    of a claim, and for one that names groups of the mirror where its issuer does not say how people are found there.
     """
     if after == before:
         return
@@ -41,6 +41,14 @@ def check_identity(before: IdentityPolicy, after: IdentityPolicy, caller: Caller
         )
     trusted = issuers()
     for number, rule in enumerate(after.rules):
+        # What is stored already is read and maps nobody: a model that refused it would refuse the whole policy.
+        if [] in rule.when.values():
+            pointer = f"/identity/rules/{number}/when"
+            raise InvalidArgumentsError(
+                f"The policy is wrong at {pointer}: an empty list asks for nothing of the claim, and maps nobody. "
+                "Name what the claim must have, or leave the claim out.",
+                details={"pointer": pointer},
+            )
         issuer = trusted.get(rule.issuer)
         if rule.directory is not None and issuer is not None and issuer.provisioning is None:
             pointer = f"/identity/rules/{number}/directory"
