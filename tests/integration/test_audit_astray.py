@@ -112,6 +112,25 @@ async def test_more_astray_events_than_one_step_finds_come_once_each(
         assert times == sorted(set(times), reverse=True)
 
 
+async def test_more_events_of_a_client_request_than_one_step_finds_come_once_each(
+    rest: Rest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "_FOUND", 3)
+    caller = Caller(rest.tenant, "0000000a", frozenset({Role.INVOKER}))
+    made = []
+    for number in range(8):
+        details = {"client_request_id": "theirs-of-a-client-1"}
+        made.append(
+            rest.vault.audit.new_event(caller, f"act-{number % 2}", OUTCOME_OK, None, details=details)
+        )
+        await rest.vault.audit.record(made[-1])
+    for filters, wanted in (({}, made), ({"action": "act-1"}, made[1::2]), ({"limit": 5}, made[3:])):
+        query = {"client_request_id": "theirs-of-a-client-1", **filters}
+        answer = await rest.call("GET", EVENTS, params=query, roles=["auditor"])
+        ids = [event["id"] for event in answer.json()["items"]]
+        assert ids == [str(event.id) for event in reversed(wanted)]
+
+
 async def test_a_time_without_a_beginning_or_an_end_of_all_time_is_answered(rest: Rest) -> None:
     caller = Caller(rest.tenant, "0000000a", frozenset({Role.INVOKER}))
     event = rest.vault.audit.new_event(caller, "act", OUTCOME_OK, None)

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from app.core.access import SYSTEM_TENANT, Caller, Role
-from app.core.audit import OUTCOME_OK, AuditEvent
+from app.core.audit import OUTCOME_OK, AuditEvent, WriterNumber
 from app.core.errors import ForbiddenError
 from app.core.transparency.hashing import leaf_hash
 from app.core.transparency.notes import Checkpoint, Note
@@ -86,6 +86,25 @@ async def test_every_event_enters_the_log_once(replica: Replica, caller: Caller)
     assert root(330, tiles) == head.root
     _, rows, _ = await rows_of(replica, caller.tenant)
     assert tiles[TilePlace(0, 1)][:32] == leaf_hash(leaf_of(rows[256]))
+
+
+async def test_rows_from_before_their_hashes_were_stored_are_sealed_by_their_content(
+    replica: Replica, caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = replica.audit.writer
+    code = writer.code
+
+    def without_leaf(event: AuditEvent, number: WriterNumber) -> Any:
+        return code(event, number)._replace(leaf=None)
+
+    for old in (True, False, True):
+        monkeypatch.setattr(writer, "code", without_leaf if old else code)
+        await record(replica, caller, 3)
+    await seal_all(replica.audit)
+    head, rows, tiles = await rows_of(replica, caller.tenant)
+    assert head.size == 9
+    stored = tiles[TilePlace(0, 0)]
+    assert [stored[at : at + 32] for at in range(0, 9 * 32, 32)] == [leaf_hash(leaf_of(row)) for row in rows]
 
 
 async def test_what_is_written_while_it_seals_is_sealed_too(replica: Replica, caller: Caller) -> None:

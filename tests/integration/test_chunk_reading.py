@@ -32,6 +32,8 @@ async def test_a_plan_for_any_numbers_reads_their_chunks_alone(url: str) -> None
         numbers = list(found)
         chunks = await search.read_chunks(tx, LARGE, [1], numbers)
         assert sorted(chunk.number for chunk in chunks) == numbers
+        prepared = list((await tx.execute(text("SELECT statement FROM pg_prepared_statements"))).scalars())
+        assert search._CHUNKS.format(search._NUMBERED, "$1", "= ANY($2)") in prepared
         await tx.execute(text("SET LOCAL plan_cache_mode = force_generic_plan"))
         removed = {}
         for name, source in (("ours", search._NUMBERED), ("control", "document_chunk")):
