@@ -15,7 +15,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.core.background import meanwhile
 from app.core.errors import StoreUnavailableError
 from app.core.events import Changed
-from app.store.database import Database, note_announcement
+from app.store.afterwards import note_announcement
+from app.store.database import Database
 from app.store.dialects import (
     IDENTITY,
     TCP_USER_TIMEOUT_MS,

@@ -4,10 +4,10 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.core.deadlines import WaitLimit
 from app.core.errors import StoreUnavailableError
 from app.core.events import Changed
+from app.store.afterwards import AFTERWARDS, ANNOUNCED
 from app.store.dialects import (
     USUAL,
     WRITE,
@@ -43,8 +44,6 @@ PURGE_ROLE = "sluice_purge"
 
 ATTEMPTS = 5
 
-_ANNOUNCED = "sluice_announced"
-_AFTERWARDS = "sluice_afterwards"
 _READINESS_S = 1.0
 _MOST_DIRECT = 10
 """Connections past a pooler: one stays open, others last as long as a lock of a job."""
@@ -63,14 +62,6 @@ _PING = _PING_EMBEDDED.replace(":written", "CAST(:written AS jsonb)")
 
 log = logging.getLogger("sluice.store")
 T = TypeVar("T")
-S = TypeVar("S", bound="ActsOnceStored")
-
-
-class ActsOnceStored(Protocol):
-    """Something that waits for the end of a transaction."""
-
-    def stored(self) -> None:
-        """Do what is due once the transaction is committed."""
 
 
 class Database:
@@ -325,8 +316,8 @@ class Database:
                 except BaseException:
                     await _abandon(tx)
                     raise
-                announced = tx.info.pop(_ANNOUNCED, [])
-                for shared in tx.info.pop(_AFTERWARDS, {}).values():
+                announced = tx.info.pop(ANNOUNCED, [])
+                for shared in tx.info.pop(AFTERWARDS, {}).values():
                     shared.stored()
                 await tx.close()
         except FAILURES as error:
@@ -357,8 +348,8 @@ class Database:
                     await assume(tx, role, tenant, self._limits)
             else:
                 await tx.begin()
-            tx.info.pop(_ANNOUNCED, None)
-            tx.info.pop(_AFTERWARDS, None)
+            tx.info.pop(ANNOUNCED, None)
+            tx.info.pop(AFTERWARDS, None)
         except BaseException:
             # A caller that was cancelled may have begun a transaction that the pool would know nothing of.
             await _abandon(tx, broken=True)
@@ -369,22 +360,6 @@ class Database:
         for changed in announced:
             for listener in list(self._listeners):
                 listener(changed)
-
-
-def note_announcement(tx: AsyncConnection, changed: Changed) -> None:
-    """Keep ``changed`` until ``tx`` is committed; listeners in this process are called then."""
-    tx.info.setdefault(_ANNOUNCED, []).append(changed)
-
-
-def once_stored(tx: AsyncConnection, key: Hashable, make: Callable[[], S]) -> S:
-    """Return what ``make`` made for ``key`` in this transaction.
-
-    Its ``stored`` is called when the transaction is known to be committed, and not where that failed or is in doubt.
-    """
-    shared: dict[Hashable, S] = tx.info.setdefault(_AFTERWARDS, {})
-    if key not in shared:
-        shared[key] = make()
-    return shared[key]
 
 
 async def _abandon(tx: AsyncConnection, *, broken: bool = False) -> None:

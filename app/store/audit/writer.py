@@ -16,11 +16,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.core.audit import AuditEvent, EventCode, WriterNumber
 from app.core.errors import StoreUnavailableError
+from app.store.afterwards import once_stored
 from app.store.audit.batches import AUDIT_COLUMNS, TenantBatch
 from app.store.audit.numbers import NumberedAttempt, WriterPool
 from app.store.audit.scope_queues import ScopeLanes
 from app.store.bulk import insert_rows
-from app.store.database import Database, once_stored
+from app.store.database import Database
 from app.store.tables import audit_event
 from app.store.vault.allocation import Allocation
 from app.store.vault.numbering import DataKeys, Numbering, Place, Want
