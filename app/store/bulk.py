@@ -1,6 +1,7 @@
 """Handle many rows in one statement: parameter arrays on PostgreSQL, one executemany on SQLite."""
 
 import json
+import sqlite3
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
@@ -77,13 +78,32 @@ async def rows_matching(
             values: list[Any] = [list(column) for column in zip(*part, strict=True)]
             parameters = (*values, *extra)
         else:
-            group = f"({', '.join('?' * len(names))})"
-            fields = ", ".join(f"column{at} AS {name}" for at, (name, _) in enumerate(names, 1))
-            table = f"(SELECT {fields} FROM (VALUES {', '.join([group] * len(part))})) AS q"  # noqa: S608 - our own names
-            marks = ["?"] * len(extra)
-            parameters = (*(value for row in part for value in row), *extra)
+            table, parameters = _rows_as_table(names, part)
+            marks, parameters = ["?"] * len(extra), (*parameters, *extra)
         rows.extend(await fetch(tx, select.format(*marks, q=table), parameters))
     return rows
+
+
+def rows_matching_here(
+    connection: sqlite3.Connection,
+    select: str,
+    names: tuple[tuple[str, str], ...],
+    wanted: Sequence[tuple[Any, ...]],
+) -> list[Any]:
+    """Do the same on a connection of SQLite itself, in its thread."""
+    rows: list[Any] = []
+    for start in range(0, len(wanted), _CHUNK):
+        table, parameters = _rows_as_table(names, wanted[start : start + _CHUNK])
+        rows += connection.execute(select.format(q=table), parameters).fetchall()
+    return rows
+
+
+def insert_here(
+    connection: sqlite3.Connection, table: Table, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]
+) -> None:
+    """Insert ``rows``, with JSON as text, on a connection of SQLite itself, in its thread."""
+    if rows:
+        connection.executemany(_values(table, columns), rows).close()
 
 
 def moment(value: datetime | str | None) -> datetime | None:
@@ -96,6 +116,16 @@ def moment(value: datetime | str | None) -> datetime | None:
 def document(value: Any) -> Any:
     """Parse stored JSON that no column type has read: SQLite returns text, PostgreSQL's driver the value."""
     return json.loads(value) if isinstance(value, str) else value
+
+
+def _rows_as_table(
+    names: tuple[tuple[str, str], ...], part: Sequence[tuple[Any, ...]]
+) -> tuple[str, tuple[Any, ...]]:
+    """Return a table ``q`` of these rows, as SQLite knows it, and its parameters."""
+    group = f"({', '.join('?' * len(names))})"
+    fields = ", ".join(f"column{at} AS {name}" for at, (name, _) in enumerate(names, 1))
+    table = f"(SELECT {fields} FROM (VALUES {', '.join([group] * len(part))})) AS q"  # noqa: S608 - our own names
+    return table, tuple(value for row in part for value in row)
 
 
 @cache

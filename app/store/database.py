@@ -32,6 +32,7 @@ from app.store.dialects import (
 )
 from app.store.failures import FAILURES, ContentionError, failure_of
 from app.store.sqlite_file import SQLiteFile
+from app.store.turns import Turn, rolled_back, turns_of
 
 APP_ROLE = "sluice_app"
 """The role of every request: it sees the rows of one tenant and owns nothing."""
@@ -162,6 +163,30 @@ class Database:
         except FAILURES as error:
             raise failure_of(error) from None
 
+    @asynccontextmanager
+    async def turns(self) -> AsyncIterator[Turn]:
+        """Lend the reserved connection of SQLite to one writer, who may run functions in its thread.
+
+        Who begins a transaction there commits it, too; where that fails it is rolled back.
+        """
+        try:
+            await self._wait_to_write()
+            try:
+                self.check_whole()
+                turn = turns_of(await self._reserve())
+                try:
+                    yield turn
+                except BaseException as error:
+                    if not isinstance(error, Exception) or not await rolled_back(turn):
+                        await self._release(broken=True)
+                    raise
+                self.written += 1
+                self.check_whole()
+            finally:
+                self._writing.release()
+        except FAILURES as error:
+            raise failure_of(error) from None
+
     async def _fetch_alone(self, statement: str, parameters: Sequence[Any]) -> list[Any]:
         try:
             driver = await self._reserve()
@@ -210,7 +235,7 @@ class Database:
                 await connection.close()
         return self._reserved[1]
 
-    async def _release(self) -> None:
+    async def _release(self, *, broken: bool = False) -> None:
         ended, self._reserved = self._reserved, None
         if ended is None:
             return
@@ -218,7 +243,7 @@ class Database:
             # It may still wait for the answer to a statement that was given up.
             ended[1].terminate()
             await ended[0].invalidate()
-        await _abandon(ended[0])
+        await _abandon(ended[0], broken=broken)
 
     async def retried(self, work: Callable[[], Awaitable[T]]) -> T:
         """Run ``work``, up to five times with jitter while it fails only by contention."""

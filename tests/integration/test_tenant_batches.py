@@ -114,7 +114,7 @@ async def test_a_record_under_another_request_of_the_batch_is_refused(
 
 async def test_the_statement_refuses_what_the_policies_let_through(vault: Vault) -> None:
     made = vault.audit.new_event(caller_of(TENANTS[1]), "probe", "ok", None)
-    batch = TenantBatch(vault.database, TENANTS[:2], numbering_of(vault))
+    batch = TenantBatch(numbering_of(vault), vault.database, TENANTS[:2])
     row = row_of(made)
     with pytest.raises(StoreUnavailableError):
         await batch.store([None, None], [(0, row)])
@@ -127,7 +127,7 @@ async def test_the_statement_refuses_what_the_policies_let_through(vault: Vault)
 async def test_the_policies_refuse_what_the_statement_lets_through(vault: Vault) -> None:
     await redefine(vault, CHECKED, "false")
     made = vault.audit.new_event(caller_of(TENANTS[1]), "probe", "ok", None)
-    batch = TenantBatch(vault.database, TENANTS[:1], numbering_of(vault))
+    batch = TenantBatch(numbering_of(vault), vault.database, TENANTS[:1])
     with pytest.raises(StoreUnavailableError):
         await batch.store([None], [(0, row_of(made))])
     await as_owner(vault.database, "ALTER TABLE audit_event DISABLE ROW LEVEL SECURITY")

@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.core.audit import AuditEvent, EventCode, WriterNumber
 from app.core.errors import StoreUnavailableError
 from app.store.afterwards import once_stored
-from app.store.audit.batches import AUDIT_COLUMNS, TenantBatch
+from app.store.audit.batches import AUDIT_COLUMNS, Batch, EmbeddedBatch, TenantBatch
 from app.store.audit.numbers import NumberedAttempt, WriterPool
 from app.store.audit.scope_queues import ScopeLanes
 from app.store.bulk import insert_rows
@@ -188,11 +188,27 @@ class GroupWriter:
                 work.done.set_result(None)
 
     async def _attempt(self, batch: list[_Work]) -> list[_Work]:
-        """Store ``batch`` in the fewest statements and return what was stored; what others lock goes to a lane."""
+        """Store ``batch`` in the fewest statements and return what was stored; what needs a lane goes there."""
+        numbering = Numbering(self.keeper, self.now())
         if not self.database.embedded:
-            return await self._attempt_at_once(batch)
-        if any(work.want is not None for work in batch):
-            return await self._attempt_together(batch)
+            tenants: Batch = TenantBatch(numbering, self.database, [work.tenant for work in batch])
+            attempt = await self._stored_by(tenants, batch)
+        elif any(work.place is not None for work in batch):
+            async with self.database.turns() as turn:
+                tenants = EmbeddedBatch(numbering, turn)
+                attempt = await self._stored_by(tenants, batch)
+        else:
+            await self._record_alone(batch)
+            return batch
+        attempt.stored(absent=tenants.apart)
+        numbering.keep(tenants.apart)
+        for work in batch:
+            if work.place in tenants.apart:
+                self._lanes.add(work.place, work)
+        return [work for work in batch if work.place not in tenants.apart]
+
+    async def _record_alone(self, batch: list[_Work]) -> None:
+        """Store works without values on SQLite, in one statement, which needs no transaction."""
         events = [event for work in batch for event in await work.conclude(None, [])]
         attempt = NumberedAttempt(self._writers)
         rows = [audit_row(event, attempt.number(event), self.code) for event in _in_order(events)]
@@ -200,28 +216,22 @@ class GroupWriter:
             statement = _INSERT + ", ".join([_ROW] * len(rows))
             await self.database.run_alone(statement, list(chain.from_iterable(rows)))
             attempt.stored()
-        return batch
 
-    async def _attempt_at_once(self, batch: list[_Work]) -> list[_Work]:
-        """Store the works of many tenants in one statement of PostgreSQL."""
-        numbering = Numbering(self.keeper, self.now())
-        tenants = TenantBatch(self.database, [work.tenant for work in batch], numbering)
+    async def _stored_by(self, tenants: Batch, batch: list[_Work]) -> NumberedAttempt:
+        """Store works with their numbers, but for those whose scopes are ``apart`` afterwards."""
         wants = [work.want for work in batch if work.want is not None and work.place is not None]
         if wants:
             await tenants.number(wants)
         near = [None if work.place in tenants.apart else work for work in batch]
         attempt = NumberedAttempt(self._writers)
         rows = []
-        for at, event in sorted(await self._conclude(near, numbering), key=lambda pair: pair[1].id.int):
+        for at, event in sorted(
+            await self._conclude(near, tenants.numbering), key=lambda pair: pair[1].id.int
+        ):
             number = attempt.number(event, tenants.condition(batch[at].place))
             rows.append((at, audit_row(event, number, self.code)))
         await tenants.store([work.place for work in batch], rows)
-        attempt.stored(absent=tenants.apart)
-        numbering.keep(tenants.apart)
-        for work in batch:
-            if work.place in tenants.apart:
-                self._lanes.add(work.place, work)
-        return [work for work in batch if work.place not in tenants.apart]
+        return attempt
 
     async def _attempt_together(self, batch: list[_Work]) -> list[_Work]:
         """Store ``batch`` in one transaction that locks what it changes: of one tenant, or of any on SQLite."""

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import tuple_
@@ -14,31 +15,35 @@ from app.store.tables import entry, scope
 from app.store.vault.numbering import Key, Numbering, Place, ScopeRow, Want
 from app.store.vault.tables import gateway_binding, gateway_signed
 
-_SCOPES = (
+SCOPES = (
     "SELECT s.tenant, s.id, s.generation, s.state, s.expires, s.counters, s.restore_epoch, s.dek_wrapped, "
     "s.kek_version, s.owner FROM {q} CROSS JOIN scope s WHERE s.id = q.id AND s.tenant = q.tenant"
 )
-_LOCKED = _SCOPES + " ORDER BY s.tenant, s.id FOR UPDATE OF s"
-_PLACE_NAMES = (("tenant", "text"), ("id", "text"))
+_LOCKED = SCOPES + " ORDER BY s.tenant, s.id FOR UPDATE OF s"
+PLACE_NAMES = (("tenant", "text"), ("id", "text"))
 # CROSS JOIN makes SQLite iterate over the wanted rows and look up each by its key.
 ORDINALS = (
     "SELECT q.tenant, q.scope, q.type, q.lookup, e.ordinal FROM {q} CROSS JOIN entry e "
     "WHERE e.scope = q.scope AND e.type = q.type AND e.lookup = q.lookup AND e.tenant = q.tenant"
 )
+RESTORE_EPOCH = "SELECT value FROM installation WHERE name = 'restore_epoch'"
 LOOKUP_NAMES = (("tenant", "text"), ("scope", "text"), ("type", "text"), ("lookup", "bytea"))
 # One who makes a scope in a batch does not wait for another who makes it, but leaves it to that one.
 _ANNOUNCE = (
     "SELECT pg_advisory_xact_lock(hashtextextended(q.tenant || chr(31) || q.id, 0)) "
     "FROM unnest($1::text[], $2::text[]) AS q(tenant, id)"
 )
-_SCOPE_COLUMNS = (
+SCOPE_COLUMNS = (
     *("tenant", "id", "created", "expires", "state", "generation"),
     *("counters", "restore_epoch", "dek_wrapped", "kek_version", "owner"),
 )
-_ENTRY_COLUMNS = (
+ENTRY_COLUMNS = (
     *("tenant", "scope", "type", "ordinal", "lookup", "ciphertext", "origin"),
     *("blind", "blind_normal", "created"),
 )
+_CHANGED = ("counters", "state", "expires", "generation", "dek_wrapped", "kek_version")
+CHANGE_SCOPE = f"UPDATE scope SET {', '.join(f'{name} = ?' for name in _CHANGED)} WHERE tenant = ? AND id = ?"  # noqa: S608
+"""Changes a scope on SQLite; its parameters are those of ``changed_scope``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,25 +102,19 @@ class Allocation:
         numbering.check_owners(wants)
         await numbering.number(wants)
         await self._insert_scopes(made)
-        await insert_rows(self.tx, entry, _ENTRY_COLUMNS, numbering.entries)
+        await insert_rows(self.tx, entry, ENTRY_COLUMNS, numbering.entries)
         await self._update_scopes(existing)
 
     async def _insert_scopes(self, places: Sequence[Place]) -> None:
         if not places:
             return
-        now = self.numbering.now
-        rows = [
-            (
-                *(*place, now, row.expires, row.state, row.generation),
-                *(json.dumps(row.counters), row.restore_epoch, row.dek_wrapped, row.kek_version, row.owner),
-            )
-            for place, row in ((place, self.numbering.rows[place]) for place in places)
-        ]
+        numbering = self.numbering
+        rows = [new_scope(place, numbering.rows[place], numbering.now) for place in places]
         postgresql = self.tx.dialect.name == "postgresql"
         if postgresql:
             await fetch(self.tx, _ANNOUNCE, [list(names) for names in zip(*places, strict=True)])
         inserted = await insert_rows(
-            self.tx, scope, _SCOPE_COLUMNS, rows, after=" ON CONFLICT (tenant, id) DO NOTHING RETURNING id"
+            self.tx, scope, SCOPE_COLUMNS, rows, after=" ON CONFLICT (tenant, id) DO NOTHING RETURNING id"
         )
         if postgresql and len(inserted) < len(rows):
             raise ContentionError("Another writer made this scope first; try again.")
@@ -123,45 +122,40 @@ class Allocation:
     async def _update_scopes(self, rows: dict[Place, ScopeRow]) -> None:
         if not rows:
             return
-        fields = ("counters", "state", "expires", "generation", "dek_wrapped", "kek_version")
-        values = [
-            (
-                json.dumps(row.counters),
-                row.state,
-                row.expires,
-                row.generation,
-                row.dek_wrapped,
-                row.kek_version,
-            )
-            for row in rows.values()
-        ]
+        values = [changed_scope(place, row) for place, row in rows.items()]
         if self.tx.dialect.name == "sqlite":
-            marks = ", ".join(f"{name} = ?" for name in fields)
-            await run_many(
-                self.tx,
-                f"UPDATE scope SET {marks} WHERE tenant = ? AND id = ?",  # noqa: S608 - our own names
-                [(*own, *place) for own, place in zip(values, rows, strict=True)],
-            )
+            await run_many(self.tx, CHANGE_SCOPE, values)
             return
         await self.tx.exec_driver_sql(
             "UPDATE scope SET counters = q.counters, state = q.state, expires = q.expires, "
             "generation = q.generation, dek_wrapped = q.dek_wrapped, kek_version = q.kek_version "
-            "FROM unnest($1::text[], $2::text[], $3::jsonb[], $4::text[], $5::timestamptz[], $6::bigint[], "
-            "$7::bytea[], $8::bigint[]) "
-            "AS q(tenant, id, counters, state, expires, generation, dek_wrapped, kek_version) "
+            "FROM unnest($1::jsonb[], $2::text[], $3::timestamptz[], $4::bigint[], $5::bytea[], $6::bigint[], "
+            "$7::text[], $8::text[]) "
+            "AS q(counters, state, expires, generation, dek_wrapped, kek_version, tenant, id) "
             "WHERE scope.tenant = q.tenant AND scope.id = q.id",
-            tuple(
-                list(column)
-                for column in zip(
-                    *((*place, *own) for place, own in zip(rows, values, strict=True)), strict=True
-                )
-            ),
+            tuple(list(column) for column in zip(*values, strict=True)),
         )
+
+
+def new_scope(place: Place, row: ScopeRow, now: datetime) -> tuple[Any, ...]:
+    """Return the row of a scope that is made at ``now``, in the order of ``SCOPE_COLUMNS``."""
+    return (
+        *(*place, now, row.expires, row.state, row.generation),
+        *(json.dumps(row.counters), row.restore_epoch, row.dek_wrapped, row.kek_version, row.owner),
+    )
+
+
+def changed_scope(place: Place, row: ScopeRow) -> tuple[Any, ...]:
+    """Return what an allocation may change of a scope, then its tenant and name."""
+    return (
+        *(json.dumps(row.counters), row.state, row.expires),
+        *(row.generation, row.dek_wrapped, row.kek_version, *place),
+    )
 
 
 async def find_scopes(tx: AsyncConnection, places: Iterable[Place]) -> dict[Place, ScopeRow]:
     """Return the scopes at ``places`` that exist, without waiting for locks."""
-    return await _scopes(tx, _SCOPES, places)
+    return await _scopes(tx, SCOPES, places)
 
 
 async def lock_scopes(tx: AsyncConnection, places: Iterable[Place]) -> dict[Place, ScopeRow]:
@@ -174,7 +168,11 @@ async def lock_scopes(tx: AsyncConnection, places: Iterable[Place]) -> dict[Plac
 
 async def get_restore_epoch(tx: AsyncConnection) -> int:
     """Return the restore epoch of this installation (0: never restored from a backup)."""
-    rows = await fetch(tx, "SELECT value FROM installation WHERE name = 'restore_epoch'", ())
+    return epoch_of(await fetch(tx, RESTORE_EPOCH, ()))
+
+
+def epoch_of(rows: Sequence[Sequence[Any]]) -> int:
+    """Return the epoch from what ``RESTORE_EPOCH`` found."""
     return int(document(rows[0][0])) if rows else 0
 
 
@@ -185,7 +183,7 @@ async def remove_contents(tx: AsyncConnection, names: Sequence[Place]) -> None:
 
 
 async def _scopes(tx: AsyncConnection, select: str, places: Iterable[Place]) -> dict[Place, ScopeRow]:
-    rows = await rows_matching(tx, select, _PLACE_NAMES, sorted(places))
+    rows = await rows_matching(tx, select, PLACE_NAMES, sorted(places))
     return {(row[0], row[1]): scope_row(row[1:]) for row in rows}
 
 
