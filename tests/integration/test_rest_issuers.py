@@ -130,6 +130,21 @@ async def test_a_token_opens_the_door_until_its_issuer_is_removed(rest: Rest, is
     assert await status() == 401
 
 
+async def test_a_secret_under_the_name_of_the_settings_counts_and_under_both_is_refused(
+    rest: Rest, issuer: Issuer
+) -> None:
+    own = introspection()
+    by_field = {"client_id": own["clientId"], "client_secret": own["clientSecret"]}
+    console = {"client_secret" if name == "clientSecret" else name: value for name, value in CONSOLE.items()}
+    both = {**own, "client_secret": "another"}
+    refused = await call(rest, "POST", "", entry(rest, issuer, introspection=both))
+    assert refused.status_code == 422
+    assert "clientSecret is there twice" in refused.json()["detail"]
+    assert "another" not in refused.text
+    added = await call(rest, "POST", "", entry(rest, issuer, introspection=by_field, console=console))
+    assert added.json()["secrets"] == ["introspection", "console"]
+
+
 async def test_secrets_are_sealed_and_never_shown(rest: Rest, issuer: Issuer, database_url: str) -> None:
     body = entry(rest, issuer, introspection=introspection(), console=CONSOLE)
     added = await call(rest, "POST", "", body)

@@ -1,6 +1,6 @@
 """What is said of an issuer of tokens: the same form in the settings and in what operators add over REST."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from ipaddress import ip_address
 from typing import Annotated, Any, Final, Literal, Self, TypeVar
 from urllib.parse import urlsplit
@@ -81,6 +81,16 @@ class _Listed(BaseModel):
         validate_by_alias=True,
         validate_by_name=True,
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def named_once(cls, entry: Any) -> Any:
+        """Refuse a member under both of its names, of which one would be passed over."""
+        if isinstance(entry, Mapping):
+            for name, info in cls.model_fields.items():
+                if info.alias is not None and info.alias != name and {name, info.alias} <= entry.keys():
+                    raise ValueError(f"{info.alias} is there twice, as {name} too: give one of them")
+        return entry
 
 
 class RuleSettings(_Listed):

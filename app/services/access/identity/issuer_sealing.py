@@ -15,13 +15,14 @@ from app.services.sealed_entries import open_secrets, seal_secrets, settings_fau
 from app.store.access.issuers import StoredIssuer
 
 SECRET: Final = "clientSecret"  # noqa: S105 - the name of a member
+_SECRET_FIELD: Final = "client_secret"  # noqa: S105 - the other name that settings may give it
 SECRET_MEMBERS: Final = ("introspection", "console")
 """The members of an entry that hold a secret each."""
 LONGEST_NAME: Final = 500
 MOST_RULES: Final = 200
 MOST_NAMES: Final = 100
 _KIND: Final = "issuer"
-_UNSEALED: Final = {name: {"client_secret"} for name in SECRET_MEMBERS}
+_UNSEALED: Final = {name: {_SECRET_FIELD} for name in SECRET_MEMBERS}
 _SETS: Final = ("algorithms",)
 _RULE_SETS: Final = ("roles", "grants")
 _NO_SYSTEM: Final = (
@@ -145,13 +146,15 @@ def changed_members(before: IssuerSettings, after: IssuerSettings) -> str:
 
 def _with_secret(submitted: Mapping[str, Any], stored: str | None) -> tuple[dict[str, Any], bool]:
     complete = dict(submitted)
+    if SECRET not in complete and _SECRET_FIELD in complete:
+        complete[SECRET] = complete.pop(_SECRET_FIELD)
     if complete.get(SECRET) is not None:
         return {**complete, SECRET: complete[SECRET] or None}, False
     return {**complete, SECRET: stored}, stored is not None
 
 
 def _secret(member: Any) -> str | None:
-    secret = getattr(member, "client_secret", None)
+    secret = getattr(member, _SECRET_FIELD, None)
     return secret.get_secret_value() if secret is not None else None
 
 
