@@ -68,6 +68,8 @@ def install_rest(app: FastAPI, routers: Iterable[APIRouter]) -> None:
     ``app.state.route_services`` (RouteServices), to be set before the first request.
     """
     install_error_handlers(app)
+    # Our routers have their whole paths. Included, each of their routes would be built a second time, by the first
+    # request that is compared with it, and again for each application.
     for router in routers:
-        app.include_router(router)
+        app.router.routes.extend(router.routes)
     app.openapi = lambda: document_of(app)  # type: ignore[method-assign]
