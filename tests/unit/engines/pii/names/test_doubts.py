@@ -3,7 +3,7 @@
 import pytest
 
 from app.core.contracts.engines import DetectionOptions
-from app.engines.pii.names.doubts import believed, code_of, readers
+from app.engines.pii.names.doubts import believed, code_of, own_letters, readers
 from app.engines.pii.names.programs import is_program
 from app.engines.pii.names.tagger import TaggedSpan
 from app.engines.pii.search.analyzer import Analyzer
@@ -110,6 +110,40 @@ def test_a_single_word_that_no_list_holds_needs_more_certainty_than_two() -> Non
     start, end = text.index("Qvorst"), text.index(" eilen")
     assert believed(text, start, end, 0.85, "fi", lambda _: "") is None
     assert believed(text, start, end, 0.95, "fi", lambda _: "") == (start, end)
+
+
+def test_lists_that_were_not_cleared_of_a_languages_words_need_first_names_at_a_start() -> None:
+    def holds(code: str, lists: str, score: float = 0.8) -> bool:
+        return believed("Qvorst tuli eilen", 0, 6, score, code, lambda _: lists) is not None
+
+    assert holds("fi", "f")
+    assert not holds("fi", "l")
+    assert holds("fi", "l", 0.95)
+    assert holds("tr", "l")
+
+
+def test_a_lone_unknown_word_needs_more_certainty_in_indonesian() -> None:
+    def holds(code: str, score: float, lists: str = "") -> bool:
+        text = "kata Qvorst tadi"
+        return believed(text, 5, 11, score, code, lambda _: lists) is not None
+
+    assert not holds("id", 0.8)
+    assert holds("id", 0.9)
+    assert holds("id", 0.8, "l")
+    assert holds("pt", 0.8)
+
+
+def test_a_sentence_of_no_clear_language_is_doubted_as_the_nearest_one() -> None:
+    assert code_of("Mange har nemleg komme frå dei små øyane", "auto") == "no"
+    assert code_of("Albüm, 10 Eylül 1985 günü yapılan törende yayımlandı", "auto") == "tr"
+    assert code_of("Sjøberg 4711 – ok", "auto") == ""
+    assert code_of("Señor Peña dijo algo raro ayer", "auto") == ""
+
+
+def test_letters_of_a_language_are_its_own_there_alone() -> None:
+    assert own_letters(NAMELESS["tr"] + " kış", "auto") == str.maketrans("ı", "i")
+    assert own_letters("Mıchael said that he would be here on Monday with the books.", "auto") == {}
+    assert own_letters(NAMELESS["fi"], "auto") == {}
 
 
 @pytest.mark.parametrize(
