@@ -173,8 +173,8 @@ def test_the_language_of_the_text_says_who_reads_it() -> None:
 class Readers:
     """Count the texts that a tagger reads, and find one word in each."""
 
-    def __init__(self, word: str) -> None:
-        self.word, self.texts = word, []
+    def __init__(self, word: str, score: float = 0.99) -> None:
+        self.word, self.score, self.texts = word, score, []
 
     def kinds(self, word: str) -> str:
         return ""
@@ -182,7 +182,7 @@ class Readers:
     def __call__(self, text: str, threshold: float) -> list[TaggedSpan]:
         self.texts.append(text)
         start = text.find(self.word)
-        return [TaggedSpan(start, start + len(self.word), "PERSON", 0.99)] if start >= 0 else []
+        return [TaggedSpan(start, start + len(self.word), "PERSON", self.score)] if start >= 0 else []
 
 
 def test_both_taggers_find_people_where_both_read() -> None:
@@ -198,6 +198,21 @@ def test_both_taggers_find_people_where_both_read() -> None:
     english = "The books have not arrived yet, but Matti said that Liisa would be here soon."
     found = {english[f.start : f.end] for f in search.findings(english, options) if f.label == "PERSON"}
     assert found == {"Liisa"}
+
+
+@pytest.mark.parametrize(
+    ("score", "strict", "expected"), [(0.85, False, 0), (0.95, False, 1), (0.85, True, 1)]
+)
+def test_the_accurate_tagger_must_be_sure_where_another_knows_the_language(
+    score: float, strict: bool, expected: int
+) -> None:
+    search = Search(Readers("Matti", 0.6))
+    search._taggers._loaded["accurate"] = Readers("Herr Liisa", score)
+    text = "Heute kommen Matti und Herr Liisa mit den Büchern, die wir bestellt haben."
+    options = DetectionOptions(names="accurate", language="fr", strict=strict, entities=frozenset({"PERSON"}))
+    found = [text[each.start : each.end] for each in search.findings(text, options)]
+    assert found.count("Herr Liisa") == expected
+    assert "Matti" in found
 
 
 def test_chats_in_small_letters_keep_sure_names() -> None:
