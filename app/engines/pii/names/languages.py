@@ -114,21 +114,22 @@ def leaning_of(text: str) -> str | None:
 def nearest_of(text: str) -> str | None:
     """Return the Latin-script language that a sentence is nearest to, however little says so; None for other texts.
 
-    It serves where a wrong language does less harm than none: `leaning_of` is surer.
+    It serves where a wrong language does less harm than none: `leaning_of` is surer. Letters of words with a capital
+    say nothing: they may be names.
     """
-    sample = _sample(text)
-    words = _LETTER.findall(sample)
-    if sum(map(str.islower, words)) < _LEAST_SMALL:
+    words = _LETTER.findall(_sample(text))
+    small = [word for word in words if word.islower()]
+    if len(small) < _LEAST_SMALL:
         return None
     votes, common = _votes(words)
-    own = {code: len(letters.findall(sample)) for code, letters in _HINTS.items()}
+    joined = " ".join(small)
+    own = {code: len(letters.findall(joined)) for code, letters in _HINTS.items()}
     for code, count in own.items():
         votes[code] = votes.get(code, 0.0) + _LETTER_VOTE * min(count, _MOST_LETTERS)
     best = max(votes, key=lambda code: votes[code], default="")
     distinct = sum(len(word) > 1 for word, _ in common.get(best, ()))
-    if votes.get(best, 0.0) < _FAR * votes.get("en", 0.0):
-        return None
-    return best if own.get(best) or distinct >= _DISTINCT_IF_NEAR else None
+    near = own.get(best) or distinct >= _DISTINCT_IF_NEAR
+    return best if near and votes[best] >= _FAR * votes.get("en", 0.0) else None
 
 
 def _sample(text: str) -> str:

@@ -115,6 +115,8 @@ def test_english_with_a_word_of_another_script_is_english() -> None:
         ("han sade att det inte blev som hon hade sagt", "sv"),
         ("Gärtner müssen heute länger arbeiten", None),
         ("Kasım Şahin", None),
+        ("Ali bugün ağır", None),
+        ("Doğan Altın kommt heute später wieder", None),
         ("by the way do not go to them", None),
         ("net to co http soars", None),
     ],
