@@ -44,6 +44,11 @@ PEOPLE = {
     "Our lawyers are Nguyen, Mbeki & Pemberton.": "Our lawyers are [], [] & [].",
     "According to Lindholm, the valve was open.": "According to [], the valve was open.",
     "# HACK(quelda): drop it": "# HACK([]): drop it",
+    "please forward this to hugo frolich before the meeting": "please forward this to [] before the meeting",
+    "REMINDER\nWE ARE STILL WAITING FOR MS KOWALSKI TO SIGN THE FORM": (
+        "REMINDER\nWE ARE STILL WAITING FOR MS [] TO SIGN THE FORM"
+    ),
+    "<zofka> hello there\n<veldkamp> it is done": "<[]> hello there\n<[]> it is done",
 }
 THINGS = [
     "Please restart Fiona 3.2.1 before noon.",
@@ -52,6 +57,9 @@ THINGS = [
     "The office is on Brandt Street, second floor.",
     "I bought these shoes at Anton Berg.",
     "Our suppliers are Siemens, Bosch & Philips.",
+    "Elevii de la Liceul Andrei Popescu au plecat ieri în excursie la munte.",
+    "Bu yıl yağmurlar Kasım ayında başladı ve köprü için yapılan çalışmalar durdu.",
+    "Os alunos da Escola Manuel Teixeira não vieram ontem à aula de música.",
 ]
 
 

@@ -6,27 +6,39 @@ findings in small letters, and most single words that no list of names holds, ar
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, Literal
 
 from app.core.contracts.engines import NameEngine
-from app.engines.pii.names.languages import LATIN, SUPPORTED, leaning_of
+from app.engines.pii.names.languages import LATIN, SUPPORTED, leaning_of, nearest_of
+from app.engines.pii.names.neighbours import is_beside_noun
 from app.engines.pii.names.nobody import is_nobody
+from app.engines.pii.names.words import lowered
 
 _DOUBTED: Final = frozenset(LATIN) - {"en", "de", "fr", "es", "it"}
 """Languages in which people are doubted."""
 
 _LEARNED: Final = frozenset(SUPPORTED) - {"ro"}
-"""Languages in which capitals suffice; the Romanian set labels titles and offices as people, so it taught too much."""
+"""Languages in which capitals suffice, but for lone words that no list of names holds in those of `_SURE_ALONE_IN`."""
 
 _BETTER_FAST: Final = frozenset({"de", "es", "hu", "id", "no", "ro"})
 """Languages in which the fast tagger alone is better than both together, on the development parts of open sets."""
 
+_OWN_LETTERS: Final = {"tr": str.maketrans("ı", "i")}
+"""Letters of a language that elsewhere disguise those that they look like."""
+
+SURE_BESIDE: Final = 0.9
+"""Score of a person whom the accurate tagger finds where another one reads, too, since it knows the language better."""
+
 TaggerName = Literal["fast", "world", "accurate"]
 """A tagger: the fast one for English, the fast one for other languages, or the accurate one."""
 
+_UNCLEARED: Final = frozenset({"fi", "hu"})
+"""Languages of whose common words the lists of last names were not cleared: none of their texts was learned from."""
+
 _SURE_IN_SMALL_LETTERS: Final = 0.95
 _SURE_ALONE: Final = 0.9
+_SURE_ALONE_IN: Final = {"id": 0.85}
 _SURE_TOGETHER: Final = 0.8
 _SURE_AT_THE_START: Final = 0.7
 _SURE_WHERE_TRAINED: Final = 0.9
@@ -61,7 +73,7 @@ def code_of(text: str, language: str) -> str:
     ``language`` is what the caller says it is, or ``auto``.
     """
     if language.lower() == "auto":
-        return leaning_of(text) or ""
+        return leaning_of(text) or nearest_of(text) or ""
     return re.split("[-_]", language.lower())[0]
 
 
@@ -78,6 +90,13 @@ def readers(text: str, language: str, names: NameEngine) -> tuple[TaggerName, ..
     return ("world",) if names == "fast" or code in _BETTER_FAST else (names, "world")
 
 
+def own_letters(text: str, language: str) -> Mapping[int, int]:
+    """Return the letters that the language of ``text`` writes itself, with those that they look like."""
+    if not any(chr(letter) in text for letters in _OWN_LETTERS.values() for letter in letters):
+        return {}
+    return _OWN_LETTERS.get(code_of(text, language), {})
+
+
 def believed(
     text: str, start: int, end: int, score: float, code: str, kinds: Kinds
 ) -> tuple[int, int] | None:
@@ -87,7 +106,9 @@ def believed(
     if code not in _DOUBTED:
         return start, end
     place = _borne_out(text, start, end, score, code, kinds)
-    return None if place is None or is_nobody(text[slice(*place)], code, kinds) else place
+    if place is None or is_nobody(text[slice(*place)], code, kinds):
+        return None
+    return None if is_beside_noun(text, *place, code, kinds) else place
 
 
 def _is_plain_word(text: str, start: int, end: int, score: float, kinds: Kinds) -> bool:
@@ -135,10 +156,13 @@ def _least(text: str, first: int, last: int, code: str, kinds: Kinds) -> float:
     """Return the score that a finding in capitals needs."""
     parts = _LETTERS.findall(text, first, last)
     alone = len(parts) == 1 or text[first:last].count(" ") == 0
-    listed = any(set("fl") & set(kinds(part.lower())) for part in parts if part[0].isupper())
+    listed = any(set("fl") & set(kinds(lowered(part))) for part in parts if part[0].isupper())
     opening = alone and _SENTENCE_START.search(text, max(0, first - 4), first) is not None
     if code in _LEARNED:
-        return _SURE_WHERE_TRAINED if opening and not listed else _LIKELY
+        if listed or not alone:
+            return _LIKELY
+        return _SURE_WHERE_TRAINED if opening else _SURE_ALONE_IN.get(code, _LIKELY)
     if listed:
-        return _SURE_AT_THE_START if opening else _LIKELY
+        first = code not in _UNCLEARED or any("f" in kinds(lowered(part)) for part in parts)
+        return _LIKELY if not opening else _SURE_AT_THE_START if first else _SURE_ALONE
     return _SURE_ALONE if alone else _SURE_TOGETHER

@@ -68,6 +68,9 @@ def _endings() -> dict[str, tuple[tuple[str, float], ...]]:
 
 _ENDINGS: Final = _endings()
 _OWN: Final = {code: re.compile(f"[{letters}]") for code, letters in LETTERS.items()}
+_HINTS: Final = {**_OWN, "pt": re.compile("[ãõ]")}
+"""Letters that Vietnamese has, too, and that say enough where no word says more."""
+
 _UKRAINIAN: Final = re.compile("[іїєґІЇЄҐ]")
 _OF_SCRIPT: Final = {code: re.compile(f"[{ranges}]") for code, ranges in _SCRIPTS.items()}
 _LATIN: Final = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
@@ -89,6 +92,10 @@ _MARGIN: Final = 1.25
 _FAR: Final = 2.0
 _LEANING: Final = 1.5
 _LEANING_MARGIN: Final = 1.5
+_DISTINCT_IF_NEAR: Final = 3
+"""The same where no letter is a language's own and its votes are merely the most."""
+_LEAST_SMALL: Final = 3
+"""Words in small letters that a text needs to be a sentence rather than a value."""
 _SIBLINGS: Final = {"da", "no", "sv"}
 """Languages that share most of their common words: the one ahead is taken, however close."""
 
@@ -104,9 +111,34 @@ def leaning_of(text: str) -> str | None:
     return _language(text)[0]
 
 
+def nearest_of(text: str) -> str | None:
+    """Return the Latin-script language that a sentence is nearest to, however little says so; None for other texts.
+
+    It serves where a wrong language does less harm than none: `leaning_of` is surer. Letters of words with a capital
+    say nothing: they may be names.
+    """
+    words = _LETTER.findall(_sample(text))
+    small = [word for word in words if word.islower()]
+    if len(small) < _LEAST_SMALL:
+        return None
+    votes, common = _votes(words)
+    joined = " ".join(small)
+    own = {code: len(letters.findall(joined)) for code, letters in _HINTS.items()}
+    for code, count in own.items():
+        votes[code] = votes.get(code, 0.0) + _LETTER_VOTE * min(count, _MOST_LETTERS)
+    best = max(votes, key=lambda code: votes[code], default="")
+    distinct = sum(len(word) > 1 for word, _ in common.get(best, ()))
+    near = own.get(best) or distinct >= _DISTINCT_IF_NEAR
+    return best if near and votes[best] >= _FAR * votes.get("en", 0.0) else None
+
+
+def _sample(text: str) -> str:
+    return text if len(text) <= 2 * _SAMPLE else text[:_SAMPLE] + " " + text[-_SAMPLE:]
+
+
 def _language(text: str) -> tuple[str | None, bool]:
     """Return the language that a text looks like most, if any, and whether that is sure."""
-    sample = text if len(text) <= 2 * _SAMPLE else text[:_SAMPLE] + " " + text[-_SAMPLE:]
+    sample = _sample(text)
     if not sample.isascii():
         scripts = Counter({code: len(letters.findall(sample)) for code, letters in _OF_SCRIPT.items()})
         other = len(_NON_LATIN.findall(sample))
@@ -132,15 +164,7 @@ def _by_words(words: Sequence[str], sample: str) -> tuple[str | None, bool]:
     """
     if sum(map(len, words)) < _LEAST_LETTERS:
         return None, False
-    votes: dict[str, float] = {}
-    common: dict[str, list[tuple[str, int]]] = {}
-    for word, count in Counter(words).items():
-        for code, weight in _WEIGHTS.get(word, ()):
-            votes[code] = votes.get(code, 0.0) + weight * count
-            common.setdefault(code, []).append((word, count))
-        if len(word) >= _LEAST_WORD:
-            for code, weight in _ENDINGS.get(word[-3:], ()) or _ENDINGS.get(word[-4:], ()):
-                votes[code] = votes.get(code, 0.0) + weight * count
+    votes, common = _votes(words)
     if not common:
         return None, False
     for code, letters in _OWN.items() if sample else ():
@@ -156,6 +180,20 @@ def _by_words(words: Sequence[str], sample: str) -> tuple[str | None, bool]:
     least = (1 if votes[best] >= _CERTAIN else _DISTINCT_IF_FAR) if lead >= _FAR else _DISTINCT
     sure = distinct >= least and (lead >= _MARGIN or {best, second} <= _SIBLINGS)
     return (best if sure else leaning), sure
+
+
+def _votes(words: Iterable[str]) -> tuple[dict[str, float], dict[str, list[tuple[str, int]]]]:
+    """Return the votes of words for each language, and its common words among them with their numbers."""
+    votes: dict[str, float] = {}
+    common: dict[str, list[tuple[str, int]]] = {}
+    for word, count in Counter(words).items():
+        for code, weight in _WEIGHTS.get(word, ()):
+            votes[code] = votes.get(code, 0.0) + weight * count
+            common.setdefault(code, []).append((word, count))
+        if len(word) >= _LEAST_WORD:
+            for code, weight in _ENDINGS.get(word[-3:], ()) or _ENDINGS.get(word[-4:], ()):
+                votes[code] = votes.get(code, 0.0) + weight * count
+    return votes, common
 
 
 def warnings_for(texts: Sequence[str], language: str) -> list[str]:

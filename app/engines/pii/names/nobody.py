@@ -18,7 +18,9 @@ Kinds = Callable[[str], str]
 _OPENERS: Final = {
     "pt": (
         "mas nessa nesse nessas nesses nesta neste nas num numa casa vinho obrigado obrigada olá caro "
-        "cara prezado"
+        "cara prezado dos razão quanto quanta pior melhor curioso domingo segunda terça quarta quinta "
+        "sexta sábado janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro "
+        "dezembro"
     ),
     "ro": (
         "bună salut stimați stimate dragă duminică luni marți miercuri joi vineri sâmbătă mulțumim "
@@ -26,8 +28,10 @@ _OPENERS: Final = {
     ),
     "tr": (
         "merhaba sayın sevgili selam yeni eski rus türk alman fransız ingiliz arap pazartesi salı "
-        "çarşamba perşembe cuma cumartesi ocak şubat mart nisan mayıs haziran temmuz ağustos eylül kasım "
-        "aralık kara ak büyük küçük lütfen iyi"
+        "çarşamba perşembe cuma cumartesi bazıları kendini konuşma günümüzde ingilizce almanca "
+        "fransızca rusça arapça farsça türkçe italyanca ispanyolca yunanca japonca çince latince "
+        "gürcüce islam ocak şubat mart nisan mayıs haziran temmuz ağustos eylül kasım aralık kara ak "
+        "büyük küçük lütfen iyi"
     ),
     "id": (
         "selamat halo hai terima mohon tolong yth salam dan kini neo filipina kristen kristiani islam "
@@ -36,6 +40,7 @@ _OPENERS: Final = {
     ),
     "hu": (
         "szia sziasztok helló üdv üdvözlettel kedves tisztelt drága kérem kérjük kérlek légyszi légyszí "
+        "azon ezzel azzal ezen idén tavaly ráadásul végezetül végül egyébként persze továbbá "
         "köszi köszönöm köszönjük már jó hétfő kedd szerda csütörtök péntek szombat vasárnap tegnap "
         "holnap sajnos persze kösz rendben"
     ),
@@ -53,8 +58,8 @@ _OPENERS: Final = {
         "hendes deres indien"
     ),
     "fi": (
-        "hei moi terve kiitos terveisin maanantai tiistai keskiviikko torstai perjantai lauantai "
-        "sunnuntai huomenna"
+        "tosi moni olin olen aiheena kuitenkin lisäksi toisaalta siksi hei moi terve kiitos terveisin "
+        "maanantai tiistai keskiviikko torstai perjantai lauantai sunnuntai huomenna"
     ),
     "sv": (
         "hej hallå kära tack vänliga måndag tisdag onsdag torsdag fredag lördag söndag tyvärr kanske hans "
@@ -154,7 +159,7 @@ def is_nobody(name: str, code: str, kinds: Kinds) -> bool:
     words = [word.lower() for word in _WORD.findall(name.translate(_TURKISH) if code == "tr" else name)]
     if not words:
         return False
-    if len(words) == 1 and words[0] in _openers(code):
+    if all(word in _openers(code) for word in words):
         return True
     if words[0 if code in _NOUN_FIRST else -1] in _nouns(code):
         return True

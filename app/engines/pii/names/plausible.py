@@ -32,6 +32,18 @@ _FORM_WORDS_TEXT: Final = """
 _FORM_WORDS: Final = frozenset(_FORM_WORDS_TEXT.split())
 
 
+_HEADS_TEXT: Final = """
+    address age amount city club company country customer date days department doctor email goals grade guest id item
+    manager name nights owner paid patient phone player position price product role room score site start state status
+    team title total type value when
+"""
+_HEADS: Final = frozenset(_HEADS_TEXT.split())
+"""Usual heads of columns; a lone word beside one of them in the first line of a table is a head, too."""
+
+_CELLS: Final = re.compile(r"\t|[,;|]")
+_LONGEST_ROW: Final = 400
+
+
 def plausible_parts(text: str, start: int, end: int, label: str) -> Iterator[tuple[int, int]]:
     """Yield the parts of a tagger's finding ``text[start:end]`` that are plausible for ``label``."""
     if label == "ADDRESS":
@@ -57,7 +69,7 @@ def _can_be_person(text: str, start: int, end: int) -> bool:
         return False
     if any(character.isspace() for character in name):
         return True
-    if name.lower() in _FORM_WORDS or _DIGEST.fullmatch(name):
+    if name.lower() in _FORM_WORDS or _DIGEST.fullmatch(name) or _is_head(text, start, end):
         return False
     if _CAPITALS.fullmatch(name) and (before.isdigit() or "_" in (before, after[:1])):
         return False
@@ -66,6 +78,18 @@ def _can_be_person(text: str, start: int, end: int) -> bool:
     ):
         return False
     return after != "::" and not (name.islower() and after[:1] == "(")
+
+
+def _is_head(text: str, start: int, end: int) -> bool:
+    """Return whether a lone word is a cell of a table's first line in which usual heads of columns stand."""
+    rows = text[:_LONGEST_ROW].split("\n", 2)
+    if end > len(rows[0]) or len(rows) == 1:
+        return False
+    cells = [cell.strip() for cell in _CELLS.split(rows[0])]
+    if len(cells) == 1 or len(_CELLS.findall(rows[1])) != len(cells) - 1:
+        return False
+    heads = sum(bool(_HEADS.intersection(re.split(r"[\s_]+", cell.lower()))) for cell in cells)
+    return text[start:end] in cells and heads > 0
 
 
 def _is_place(address: str) -> bool:

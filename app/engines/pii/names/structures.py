@@ -36,6 +36,12 @@ _HEADER: Final = re.compile(
 )
 """The line above what somebody writes in a chat, with the time; and a nickname before it."""
 
+_NICKNAME: Final = re.compile(r"^<[@+%~&]?([^\W\d_]{2,20})>[ \t]+(?=[^\s<])", re.MULTILINE)
+"""A nickname in small letters, which is a tag where the text closes tags."""
+
+_BARE_INITIALS: Final = re.compile(rf"(?<![\w@])({_NAME}) [A-Z]{{1,2}}(?=[,.;)](?:\s|\Z))")
+"""A last name with initials that no dot follows, as references write it."""
+
 _LAST_LINES: Final = 160
 _LONGEST_CLOSING: Final = 40
 _SIGNATURE: Final = re.compile(rf"[ \t]*(?:-{{1,3}}|[~—–/])?[ \t]*({_NAME})[ \t.]*")
@@ -74,7 +80,10 @@ _BEFORE_REACH: Final = 48
 def structured_people(text: str, people: Iterable[Place], kinds: Kinds) -> Iterator[Place]:
     """Yield the places of people in ``text`` that its structure shows; ``people`` are those that a tagger found."""
     yield from _with_initials(text, kinds)
+    yield from _with_bare_initials(text, kinds)
     yield from _owners(text, kinds)
+    if "<" in text:
+        yield from _nicknames(text, kinds)
     if ":" in text:
         yield from _speakers(text, kinds)
     yield from _signature(text, kinds)
@@ -97,6 +106,21 @@ def _with_initials(text: str, kinds: Kinds) -> Iterator[Place]:
             _may_be_last if "," in last[0] else _is_listed
         )(last[1], kinds):
             yield last.start(), end
+
+
+def _with_bare_initials(text: str, kinds: Kinds) -> Iterator[Place]:
+    """Yield last names that no other list holds, with the bare initials behind them."""
+    for match in _BARE_INITIALS.finditer(text):
+        lists = set(kinds(match[1].lower()))
+        if "l" in lists and not lists & set("cosw") and not match[1].isupper():
+            yield match.span()
+
+
+def _nicknames(text: str, kinds: Kinds) -> Iterator[Place]:
+    """Yield the nicknames before the lines of a chat, of which there are two at least."""
+    names = [match for match in _NICKNAME.finditer(text) if "w" not in kinds(match[1].lower())]
+    if len(names) > 1 and "</" not in text:
+        yield from (name.span(1) for name in names)
 
 
 def _enumerated(text: str, start: int, end: int, kinds: Kinds) -> list[Place]:

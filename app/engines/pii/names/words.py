@@ -38,6 +38,10 @@ Sizes = npt.NDArray[np.intp]
 _YEAR_DIGITS = 4
 _DIGITS = 9
 _SHORTEST_GLUED = 6
+_SHORTEST_STEM = 3
+_CONTRACTED = frozenset({"t", "d", "m", "ll", "re", "ve"})
+"""English ends behind an apostrophe, which no name takes: Don't, Will've."""
+
 _PIECE = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _SPREAD = 0x9E3779B1
 _STEP = 0x85EBCA6B
@@ -89,6 +93,20 @@ def key_of(lower: str) -> int:
     return crc32(lower.encode("utf-8", "surrogatepass"))
 
 
+def lowered(word: str) -> str:
+    """Return the word in small letters; a capital I with a dot becomes a plain i, without a mark of its own."""
+    return word.lower() if word.isascii() else word.lower().replace("i\u0307", "i")
+
+
+def stem_of(word: str, lower: str) -> str:
+    """Return what lists may hold of a word in small letters: without the end that an apostrophe sets off a name."""
+    if word.isalpha():
+        return lower
+    stem, apostrophe, end = lower.replace("\u2019", "'").partition("'")
+    long = apostrophe and len(stem) >= _SHORTEST_STEM and word[0].isupper()
+    return stem if long and end not in _CONTRACTED else lower
+
+
 def body(token: str) -> str:
     """Return the token without its trailing blanks; line breaks and a lone blank are bodies too."""
     stripped = token.rstrip()
@@ -115,15 +133,15 @@ def feature_word(word: str) -> str:
 def features(words: Sequence[str], gazetteer: Gazetteer) -> WordFeatures:
     """Return the rows of normal words, in their order."""
     lettered = [place for place, word in enumerate(words) if word[0].isalpha()]
-    lowers = [words[place].lower() for place in lettered]
+    lowers = [lowered(words[place]) for place in lettered]
     keys = np.zeros(len(words), np.uint32)
     keys[lettered] = [key_of(lower) for lower in lowers]
+    stems = [key_of(stem_of(words[place], lower)) for place, lower in zip(lettered, lowers, strict=True)]
     outlines = [
         (words[place], lower, _case(words[place])) for place, lower in zip(lettered, lowers, strict=True)
     ]
     listed = [
-        _listed(*each, bits, gazetteer)
-        for each, bits in zip(outlines, _bits(keys[lettered], gazetteer), strict=True)
+        _listed(*each, bits, gazetteer) for each, bits in zip(outlines, _bits(stems, gazetteer), strict=True)
     ]
     listed_sizes = np.zeros(len(words), np.intp)
     listed_sizes[lettered] = list(map(len, listed))
@@ -136,9 +154,9 @@ def features(words: Sequence[str], gazetteer: Gazetteer) -> WordFeatures:
     return WordFeatures(keys, whole, whole_sizes, grams, gram_sizes, rows, listed_sizes)
 
 
-def _bits(keys: npt.NDArray[np.uint32], gazetteer: Gazetteer) -> list[int]:
+def _bits(keys: Sequence[int], gazetteer: Gazetteer) -> list[int]:
     get = gazetteer.bits.get
-    return [get(key, 0) for key in keys.tolist()]
+    return [get(key, 0) for key in keys]
 
 
 def _whole(

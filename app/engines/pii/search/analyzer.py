@@ -1,7 +1,7 @@
 """Find personal data in texts: recognizers, name tagger, decoded views, lists, names repeated in other texts."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 
 from app.core.contracts.engines import DetectionOptions, Span
@@ -10,6 +10,7 @@ from app.engines.pii.ground.lists import AllowList, denied
 from app.engines.pii.ground.named_values import named_value
 from app.engines.pii.ground.spans import blanked, handles, of_named_type, opaque_runs, resolved, without
 from app.engines.pii.names.carrying import carry, names_in
+from app.engines.pii.names.doubts import own_letters
 from app.engines.pii.names.nlp import NameTagger
 from app.engines.pii.recognizers.secret import long_secrets
 from app.engines.pii.recognizers.user import Definitions
@@ -74,7 +75,12 @@ class Analyzer:
         )
         if table is not None:
             yield from self._tabled(seen, table, options)
-        viewed = [finding for view in other.views for finding in self._viewed(view, options, plain_places)]
+        own = {} if options.strict else own_letters(seen, options.language)
+        viewed = [
+            finding
+            for view in other.views
+            for finding in self._viewed(view, options, plain_places, seen, own)
+        ]
         for view in other.glued:
             viewed += self._viewed(view, options, plain_places, names=parts_names(view))
         yield from viewed
@@ -124,10 +130,15 @@ class Analyzer:
         view: TextView,
         options: DetectionOptions,
         plain: set[tuple[int, int, str]],
+        seen: str = "",
+        own: Mapping[int, int] | None = None,
         *,
         names: bool = True,
     ) -> Iterable[Finding]:
-        """Yield findings in one view, at their place in the original, except ``plain``, those in the text itself."""
+        """Yield findings in one view, at their place in the original, except ``plain``, those in the text itself.
+
+        Names that differ from the original ``seen`` by its ``own`` letters alone are none: the text itself was read.
+        """
         allowed, ways = AllowList(options.allow_list), view.ways
         findings = [
             *self._search.findings(view.text, options, list(view.windows()), tagged=names),
@@ -138,6 +149,10 @@ class Analyzer:
             if finding.label != CUSTOM and allowed.holds(view.text, span):
                 continue
             start, end = view.original_span(finding.start, finding.end)
+            if own and finding.label in NAME_LABELS:
+                spelled = view.text[finding.start : finding.end]
+                if spelled == seen[start:end].translate(own):
+                    continue
             way = view.way(finding.start, finding.end)
             if way or (start, end, finding.label) not in plain:
                 yield finding._replace(start=start, end=end, view=way or ways)

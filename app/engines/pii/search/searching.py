@@ -9,9 +9,10 @@ from presidio_analyzer.predefined_recognizers import SpacyRecognizer
 
 from app.core.contracts.engines import DetectionOptions
 from app.engines.pii.ground.labels import NAME_LABELS, PERSON, RULES, extend, thresholds
-from app.engines.pii.names.doubts import believed, code_of, readers
+from app.engines.pii.names.doubts import SURE_BESIDE, believed, code_of, readers
 from app.engines.pii.names.nlp import EmbeddedArtifacts, EmbeddedNlpEngine, NameTagger
 from app.engines.pii.names.plausible import plausible_parts
+from app.engines.pii.names.recasing import SURE, recased
 from app.engines.pii.names.roles import spoken_of
 from app.engines.pii.names.structures import structured_people
 from app.engines.pii.names.taggers import Taggers
@@ -120,14 +121,19 @@ class Search:
             if chosen.least:
                 yield from self._patterns(part, low, least, chosen)
             if names:
-                taggers = self._name_taggers(text, options)
+                chosen_readers = readers(text, options.language, options.names)
+                taggers = [self._taggers.tagger(name) for name in chosen_readers]
                 others: list[tuple[int, int]] | None = None if options.strict else []
+                unsure = len(taggers) - 1 if not options.strict else 0
                 spotted = [
                     name
-                    for tagger in taggers
+                    for place, tagger in enumerate(taggers)
                     for name in self._names(part, low, least, min(names), tagger, others)
+                    if place >= unsure or name.label != PERSON or name.score >= SURE_BESIDE
                 ]
                 if PERSON in least:
+                    if "world" not in chosen_readers:
+                        spotted += self._recased(part, low)
                     spotted += self._structured(part, low, spotted, others)
                 yield from (
                     spotted if options.strict else self._believed(text, spotted, options.language, taggers)
@@ -141,7 +147,8 @@ class Search:
         least = {entity: _CONSIDERED if entity in NAME_LABELS else 0.0 for entity in RULES}
         chosen = WantedRecognizers(dict.fromkeys(range(len(self._scan.recognizers)), 0.0))
         yield from self._patterns(text, 0, least, chosen)
-        for tagger in self._name_taggers(text, options):
+        for reader in readers(text, options.language, options.names):
+            tagger = self._taggers.tagger(reader)
             yield from self._names(text, 0, least, _CONSIDERED, tagger)
         for start, end, recognizer, pattern, word in refused(self._scan.recognizers, text):
             entity = recognizer.supported_entities[0]
@@ -181,10 +188,6 @@ class Search:
     def _artifacts(self, part: str) -> EmbeddedArtifacts:
         return self._nlp.tagged(part, None)
 
-    def _name_taggers(self, text: str, options: DetectionOptions) -> list[NameTagger]:
-        """Return the taggers that read ``text``."""
-        return [self._taggers.tagger(name) for name in readers(text, options.language, options.names)]
-
     def _names(
         self,
         part: str,
@@ -217,6 +220,26 @@ class Search:
                         "EmbeddedNameRecognizer",
                         base=float(name.score),
                     )
+
+    def _recased(self, part: str, low: int) -> list[Finding]:
+        """Return the people that show where English in one case is spelled as usual."""
+        tagger = self._taggers.tagger("fast")
+        if (kinds := getattr(tagger, "kinds", None)) is None:
+            return []
+        return [
+            Finding(
+                low + start + name.start,
+                low + start + name.end,
+                PERSON,
+                round(float(name.score), 4),
+                PERSON,
+                "EmbeddedNameRecognizer",
+                base=float(name.score),
+            )
+            for start, spelled in recased(part, kinds)
+            for name in tagger(spelled, SURE)
+            if name.label == PERSON
+        ]
 
     def _structured(
         self, part: str, low: int, findings: Sequence[Finding], others: Sequence[tuple[int, int]] | None

@@ -8,12 +8,12 @@ from typing import TypeVar
 
 from app.engines.pii.names.words import Gazetteer
 from app.engines.pii.training.examples import Example
-from app.engines.pii.training.filling import written, written_held_out
+from app.engines.pii.training.filling import frames, written, written_held_out
 from app.engines.pii.training.gazetteer import build_gazetteer
 from app.engines.pii.training.natural import Natural, in_other_cases, natural, with_other_names
 from app.engines.pii.training.negatives import library_code, library_prose, log_lines
 from app.engines.pii.training.open.interfaces import interface_texts
-from app.engines.pii.training.open.names import world_names
+from app.engines.pii.training.open.names import single_words, world, world_names
 from app.engines.pii.training.open.sets import open_examples
 from app.engines.pii.training.synthetic import synthetic
 from app.engines.pii.training.taught import Lesson
@@ -31,6 +31,7 @@ _SLOT_COPIES = 2
 _LONGEST_LESSON = 800
 _OPEN_RENAMED = 0.4
 _MESSAGES = 500
+_FRAME_COPIES = 40
 """Each text of `written/` is used as often as `_WRITTEN_DRAWS`, and as often again with other names in it."""
 
 
@@ -55,6 +56,8 @@ def build_corpus(
     labelled = natural(natural_file, seed)
     watched = development(labelled, seed)
     part = Part(random.Random(seed), share)
+    open_texts = open_examples(open_folder, seed + 9)
+    messages = interface_texts(_MESSAGES, seed + 9)
     some = part.of(labelled.training)
     training = [
         *synthetic(int(_SYNTHETIC * share), seed),
@@ -63,13 +66,16 @@ def build_corpus(
         *in_other_cases(some, 0.35, 0.12, seed + 2),
         *_written(seed + 4, max(1, round(_WRITTEN_DRAWS * share))),
         *_taught({text: lessons[text] for text in part.of(list(lessons))}, labelled, seed + 8),
-        *_of_other_languages(part.of(open_examples(open_folder, seed + 9)), seed + 9),
-        *part.of(interface_texts(_MESSAGES, seed + 9)),
+        *_of_other_languages(part.of(open_texts), seed + 9),
+        *_framed(open_folder, int(_FRAME_COPIES * share), seed + 10),
+        *part.of(messages),
         *part.of(prose),
         *library_code(int(_CODE_BLOCKS * share), seed),
         *(Example(line, (), "log") for line in log_lines(int(_LOG_LINES * share), seed)),
     ]
-    return Corpus(training, watched, build_gazetteer(prose, world_names(open_folder)), lessons)
+    names = (*world_names(open_folder), single_words(world(open_folder).towns))
+    lists = build_gazetteer(prose, names, [*open_texts, *messages])
+    return Corpus(training, watched, lists, lessons)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +98,12 @@ def _of_other_languages(examples: list[Example], seed: int) -> list[Example]:
         *with_other_names(renamed, seed),
         *in_other_cases(examples, 0.04, 0.02, seed),
     ]
+
+
+def _framed(open_folder: Path, copies: int, seed: int) -> list[Example]:
+    """Return sentences of our own with names of the whole world, a few of them in other cases."""
+    examples = frames(copies, world(open_folder), seed)
+    return [*examples, *in_other_cases(examples, 0.06, 0.03, seed)]
 
 
 def development(labelled: Natural, seed: int) -> dict[str, list[Example]]:

@@ -1,11 +1,16 @@
 """A labelled text, the operations that keep its labels in place, and its file format (one JSON object a line)."""
 
 import json
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 Span = tuple[int, int, str]
+
+_PLAIN = re.compile(r"(?<=[^\W\d_] )[^\W\d_]+")
+_SEEN_TWICE = 2
 
 UNKNOWN = "UNKNOWN"
 """The label of words of which a set does not say what they are: nothing is learned from them."""
@@ -58,3 +63,17 @@ def write_examples(path: Path, examples: Iterable[Example]) -> None:
                 "src": example.source,
             }
             out.write(json.dumps(stored, ensure_ascii=False) + "\n")
+
+
+def plain_words(examples: Iterable[Example]) -> set[str]:
+    """Return the words that stand behind another one at least twice outside names, as they are spelled there."""
+    counts = Counter(word for example in examples for word in _PLAIN.findall(_unnamed(example)))
+    return {word for word, count in counts.items() if count >= _SEEN_TWICE}
+
+
+def _unnamed(example: Example) -> str:
+    """Return the text with line breaks in the place of its names."""
+    text = example.text
+    for start, end, _ in example.spans:
+        text = text[:start] + "\n" * (end - start) + text[end:]
+    return text

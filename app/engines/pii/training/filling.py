@@ -4,8 +4,9 @@ import random
 from dataclasses import dataclass, field
 
 from app.engines.pii.training.examples import Example
+from app.engines.pii.training.frames import FrameFiller, World
 from app.engines.pii.training.lists import entries, happens
-from app.engines.pii.training.markup import Slot, Written, read_written
+from app.engines.pii.training.markup import FRAMES, HELD_OUT, Slot, Written, read_written
 from app.engines.pii.training.people import LATIN, drawn, faker_for, first_names, last_names
 from app.engines.pii.training.synthetic import Generator
 
@@ -21,6 +22,7 @@ _LOCALES = {
     "tr": ("tr_TR",),
     "da": ("da_DK",),
     "nb": ("no_NO",),
+    "nn": ("no_NO",),
     "fi": ("fi_FI",),
     "cs": ("cs_CZ",),
     "hu": ("hu_HU",),
@@ -128,4 +130,14 @@ def written(copies: int, seed: int) -> list[Example]:
 
 def written_held_out(seed: int) -> list[Example]:
     """Return the texts that only judge, each once."""
-    return filled(read_written(held_out=True), 1, seed)
+    return filled(read_written(HELD_OUT), 1, seed)
+
+
+def frames(copies: int, world: World, seed: int) -> list[Example]:
+    """Return each sentence of the files of frames ``copies`` times, once where it has no slots."""
+    generator = Generator(random.Random(seed))
+    return [
+        text.example(FrameFiller(generator, Filler(generator), world))
+        for text in read_written(FRAMES)
+        for _ in range(copies if text.varies else 1)
+    ]

@@ -5,8 +5,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from zlib import crc32
 
-from app.engines.pii.names.words import GAZETTEER_KINDS, Gazetteer
-from app.engines.pii.training.examples import Example
+from app.engines.pii.names.words import GAZETTEER_KINDS, Gazetteer, lowered
+from app.engines.pii.training.examples import Example, plain_words
 from app.engines.pii.training.lists import entries, templates
 from app.engines.pii.training.people import LOCALE_WEIGHTS, ROMANISED, first_names, last_names
 from app.engines.pii.training.places import cities
@@ -19,15 +19,18 @@ _SHORTEST_OTHER = 4
 
 
 def _words(names: Iterable[str]) -> set[str]:
-    return {word for name in names for word in _WORD.findall(name.lower())} - set(entries("too common"))
+    return {word for name in names for word in _WORD.findall(lowered(name))} - set(entries("too common"))
 
 
 def build_gazetteer(
-    prose: Sequence[Example], others: tuple[Iterable[str], Iterable[str]] = ((), ())
+    prose: Sequence[Example],
+    others: tuple[Iterable[str], ...] = ((), (), ()),
+    foreign: Iterable[Example] = (),
 ) -> Gazetteer:
     """Return the lists; `prose` is text without names, its small-letter words count as common ones.
 
-    `others` are first and last names of other lists.
+    `others` are first names, last names and towns of other lists; of these, words that the texts `foreign` spell in
+    small letters are left out.
     """
     lists: dict[str, set[str]] = defaultdict(set)
     for locale in LOCALE_WEIGHTS:
@@ -44,8 +47,9 @@ def build_gazetteer(
     lists["s"] = _words((*entries("industries"), *entries("company suffixes")))
     lists["d"] = _words((*entries("street names"), *entries("street kinds")))
     lists["w"] = _common_words(prose)
-    for kind, names in zip("fl", others, strict=True):
-        lists[kind] |= {word for word in _words(names) - lists["w"] if len(word) >= _SHORTEST_OTHER}
+    plain = lists["w"] | plain_words(foreign)
+    for kind, names in zip("flc", others, strict=True):
+        lists[kind] |= {word for word in _words(names) - plain if len(word) >= _SHORTEST_OTHER}
     bits: dict[int, int] = defaultdict(int)
     for kind, words in lists.items():
         for word in words:

@@ -29,7 +29,9 @@ _MARK = re.compile(r"\[([PLOAN])(?::([^\]\[]+)|=(\w+)(?:\.([fm]))?(?:#(\d))?)\]"
 _ESCAPE = re.compile(r"\\([nt\\])")
 _ESCAPES = {"n": "\n", "t": "\t", "\\": "\\"}
 _HEADER = "%%"
-_HELD_OUT = "held_out_"
+HELD_OUT = "held_out_"
+FRAMES = "frames_"
+"""How the names of the files begin that only judge, and of those that `frames.py` fills."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +82,13 @@ def _plain(text: str) -> str:
     return _ESCAPE.sub(lambda match: _ESCAPES[match[1]], text)
 
 
-def read_written(*, held_out: bool = False) -> tuple[Written, ...]:
-    """Return the texts to learn from, or those that only ever judge what was learnt."""
+def read_written(beginning: str = "") -> tuple[Written, ...]:
+    """Return the texts of the files whose names begin with `HELD_OUT` or `FRAMES`, or with neither."""
     files = sorted(WRITTEN.glob("*.txt"))
-    return tuple(
-        text for file in files if file.name.startswith(_HELD_OUT) == held_out for text in _texts(file)
-    )
+    kinds = {
+        file: next((kind for kind in (HELD_OUT, FRAMES) if file.name.startswith(kind)), "") for file in files
+    }
+    return tuple(text for file in files if kinds[file] == beginning for text in _texts(file))
 
 
 @cache

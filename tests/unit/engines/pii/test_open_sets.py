@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from app.engines.pii.training.examples import UNKNOWN
+from app.engines.pii.training.examples import UNKNOWN, Example
 from app.engines.pii.training.markup import Written
-from app.engines.pii.training.open.sets import SETS, open_examples
+from app.engines.pii.training.open.sets import SETS, open_examples, without_offices
 
 
 def stored(folder: Path, text: str, start: int, end: int) -> None:
@@ -39,3 +39,22 @@ def test_slots_without_a_label_name_nobody_and_case_is_the_kinds() -> None:
     text = Written("The [N=last] rule and [P=first]", "en", "lower").example(lambda slot: slot.kind.upper())
     assert text.text == "the last rule and first"
     assert [(text.text[start:end], label) for start, end, label in text.spans] == [("first", "PERSON")]
+
+
+def test_offices_that_a_set_labels_as_people_teach_no_names() -> None:
+    texts = [
+        ("Ministrul Dalic pleacă", "Ministrul Dalic"),
+        ("Ministrul pleacă", "Ministrul"),
+        ("vine ministrul Brod", "ministrul Brod"),
+    ]
+    examples = [
+        Example(text, ((text.index(name), text.index(name) + len(name), "PERSON"),)) for text, name in texts
+    ]
+    place = Example("Vine Ministrul din Deva", ((5, 14, "LOCATION"),))
+    read = without_offices([*examples, place])
+    assert [[each.text[start:end] for start, end, _ in each.spans] for each in read] == [
+        ["Dalic"],
+        [],
+        ["Brod"],
+        ["Ministrul"],
+    ]

@@ -5,10 +5,12 @@ from collections import Counter
 
 import pytest
 
-from app.engines.pii.training.markup import LABELS, Slot, Written, read_written
+from app.engines.pii.training.markup import FRAMES, HELD_OUT, LABELS, Slot, Written, read_written
 
 TRAINING = read_written()
-HELD_OUT = read_written(held_out=True)
+JUDGING = read_written(HELD_OUT)
+FRAMED = read_written(FRAMES)
+PARTS = pytest.mark.parametrize("texts", [TRAINING, JUDGING, FRAMED], ids=["training", "held out", "frames"])
 TITLE = re.compile(r"(?i)(?:mrs?|ms|dr|prof|herr|frau|monsieur|madame|mme|sig|sr|sra|dott|mevr|dhr)\b\.? ")
 
 
@@ -20,7 +22,7 @@ def word_set(text: Written) -> str:
     return " ".join(re.findall(r"\w+", text.example(named).text.lower()))
 
 
-@pytest.mark.parametrize("texts", [TRAINING, HELD_OUT], ids=["training", "held out"])
+@PARTS
 def test_every_name_is_whole_without_title_possessive_or_blanks(texts: tuple[Written, ...]) -> None:
     for text in texts:
         example = text.example(named)
@@ -35,19 +37,20 @@ def test_every_name_is_whole_without_title_possessive_or_blanks(texts: tuple[Wri
             end = stop
 
 
-@pytest.mark.parametrize("texts", [TRAINING, HELD_OUT], ids=["training", "held out"])
+@PARTS
 def test_no_markup_is_left_over(texts: tuple[Written, ...]) -> None:
     for text in texts:
         assert not re.search(r"\[[A-Z]+[:=]|\[[PLOA] ", text.example(named).text), text.markup
 
 
 def test_no_text_is_there_twice_and_none_both_teaches_and_judges() -> None:
-    counts = Counter(word_set(text) for text in (*TRAINING, *HELD_OUT))
-    assert not [text for text, count in counts.items() if count > 1]
+    for part in (TRAINING, FRAMED):
+        counts = Counter(word_set(text) for text in (*part, *JUDGING))
+        assert not [text for text, count in counts.items() if count > 1]
 
 
 def test_a_negative_names_nobody() -> None:
-    for text in (*TRAINING, *HELD_OUT):
+    for text in (*TRAINING, *JUDGING, *FRAMED):
         if text.kind.endswith("negative"):
             assert not any(label == "PERSON" for _, _, label in text.example(named).spans), text.markup
 
@@ -68,7 +71,7 @@ def test_a_slot_is_filled_in_the_language_of_its_text() -> None:
 )
 def test_each_language_has_its_share_and_a_part_that_only_judges(language: str, least: int) -> None:
     assert sum(text.language == language for text in TRAINING) >= least
-    assert sum(text.language == language for text in HELD_OUT) >= 25
+    assert sum(text.language == language for text in JUDGING) >= 25
 
 
 def test_a_third_of_the_texts_names_nobody_and_every_label_is_learnt() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from app.core.contracts.engines import DetectionOptions
-from app.engines.pii.names.doubts import believed, code_of, readers
+from app.engines.pii.names.doubts import believed, code_of, own_letters, readers
 from app.engines.pii.names.programs import is_program
 from app.engines.pii.names.tagger import TaggedSpan
 from app.engines.pii.search.analyzer import Analyzer
@@ -112,6 +112,40 @@ def test_a_single_word_that_no_list_holds_needs_more_certainty_than_two() -> Non
     assert believed(text, start, end, 0.95, "fi", lambda _: "") == (start, end)
 
 
+def test_lists_that_were_not_cleared_of_a_languages_words_need_first_names_at_a_start() -> None:
+    def holds(code: str, lists: str, score: float = 0.8) -> bool:
+        return believed("Qvorst tuli eilen", 0, 6, score, code, lambda _: lists) is not None
+
+    assert holds("fi", "f")
+    assert not holds("fi", "l")
+    assert holds("fi", "l", 0.95)
+    assert holds("tr", "l")
+
+
+def test_a_lone_unknown_word_needs_more_certainty_in_indonesian() -> None:
+    def holds(code: str, score: float, lists: str = "") -> bool:
+        text = "kata Qvorst tadi"
+        return believed(text, 5, 11, score, code, lambda _: lists) is not None
+
+    assert not holds("id", 0.8)
+    assert holds("id", 0.9)
+    assert holds("id", 0.8, "l")
+    assert holds("pt", 0.8)
+
+
+def test_a_sentence_of_no_clear_language_is_doubted_as_the_nearest_one() -> None:
+    assert code_of("Mange har nemleg komme frå dei små øyane", "auto") == "no"
+    assert code_of("Albüm, 10 Eylül 1985 günü yapılan törende yayımlandı", "auto") == "tr"
+    assert code_of("Sjøberg 4711 – ok", "auto") == ""
+    assert code_of("Señor Peña dijo algo raro ayer", "auto") == ""
+
+
+def test_letters_of_a_language_are_its_own_there_alone() -> None:
+    assert own_letters(NAMELESS["tr"] + " kış", "auto") == str.maketrans("ı", "i")
+    assert own_letters("Mıchael said that he would be here on Monday with the books.", "auto") == {}
+    assert own_letters(NAMELESS["fi"], "auto") == {}
+
+
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
@@ -139,8 +173,8 @@ def test_the_language_of_the_text_says_who_reads_it() -> None:
 class Readers:
     """Count the texts that a tagger reads, and find one word in each."""
 
-    def __init__(self, word: str) -> None:
-        self.word, self.texts = word, []
+    def __init__(self, word: str, score: float = 0.99) -> None:
+        self.word, self.score, self.texts = word, score, []
 
     def kinds(self, word: str) -> str:
         return ""
@@ -148,7 +182,7 @@ class Readers:
     def __call__(self, text: str, threshold: float) -> list[TaggedSpan]:
         self.texts.append(text)
         start = text.find(self.word)
-        return [TaggedSpan(start, start + len(self.word), "PERSON", 0.99)] if start >= 0 else []
+        return [TaggedSpan(start, start + len(self.word), "PERSON", self.score)] if start >= 0 else []
 
 
 def test_both_taggers_find_people_where_both_read() -> None:
@@ -164,6 +198,21 @@ def test_both_taggers_find_people_where_both_read() -> None:
     english = "The books have not arrived yet, but Matti said that Liisa would be here soon."
     found = {english[f.start : f.end] for f in search.findings(english, options) if f.label == "PERSON"}
     assert found == {"Liisa"}
+
+
+@pytest.mark.parametrize(
+    ("score", "strict", "expected"), [(0.85, False, 0), (0.95, False, 1), (0.85, True, 1)]
+)
+def test_the_accurate_tagger_must_be_sure_where_another_knows_the_language(
+    score: float, strict: bool, expected: int
+) -> None:
+    search = Search(Readers("Matti", 0.6))
+    search._taggers._loaded["accurate"] = Readers("Herr Liisa", score)
+    text = "Heute kommen Matti und Herr Liisa mit den Büchern, die wir bestellt haben."
+    options = DetectionOptions(names="accurate", language="fr", strict=strict, entities=frozenset({"PERSON"}))
+    found = [text[each.start : each.end] for each in search.findings(text, options)]
+    assert found.count("Herr Liisa") == expected
+    assert "Matti" in found
 
 
 def test_chats_in_small_letters_keep_sure_names() -> None:

@@ -2,7 +2,15 @@
 
 import pytest
 
-from app.engines.pii.names.languages import SUPPORTED, detected, evidence, language_of, warnings, warnings_for
+from app.engines.pii.names.languages import (
+    SUPPORTED,
+    detected,
+    evidence,
+    language_of,
+    nearest_of,
+    warnings,
+    warnings_for,
+)
 
 PROSE = {
     "en": "My name is John and I would like to know whether the order was sent to the office.",
@@ -96,3 +104,22 @@ def test_most_of_a_context_says_its_language() -> None:
 
 def test_english_with_a_word_of_another_script_is_english() -> None:
     assert language_of(PROSE["en"] + " Привет, 東京!") == "en"
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("Hennstedt Almanya'nın kuzeyinde yer alan bölge", "tr"),
+        ("Procuramos acordos, tratamos de conciliar posições", "pt"),
+        ("Båten går ikkje no, seier dei, og toget står", "no"),
+        ("han sade att det inte blev som hon hade sagt", "sv"),
+        ("Gärtner müssen heute länger arbeiten", None),
+        ("Kasım Şahin", None),
+        ("Ali bugün ağır", None),
+        ("Doğan Altın kommt heute später wieder", None),
+        ("by the way do not go to them", None),
+        ("net to co http soars", None),
+    ],
+)
+def test_the_nearest_language_needs_little(text: str, code: str | None) -> None:
+    assert nearest_of(text) == code

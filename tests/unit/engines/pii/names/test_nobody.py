@@ -17,6 +17,7 @@ def kinds(word: str) -> str:
     ("name", "code"),
     [
         ("Mas", "pt"),
+        ("Dan Kini", "id"),
         ("Hospital Quellas Dumont", "pt"),
         ("Guvernul Quell", "ro"),
         ("Quellului", "ro"),

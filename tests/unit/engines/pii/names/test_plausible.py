@@ -67,3 +67,19 @@ def test_a_few_capitals_beside_the_digits_of_a_code_are_nobody(text: str, what: 
 @pytest.mark.parametrize(("text", "what"), [("2024-SMITH.pdf", "SMITH"), ("ask TJ - 12 of them", "TJ")])
 def test_capitals_that_are_a_name_stay(text: str, what: str) -> None:
     assert _kept(text, what, "PERSON") == [what]
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "kept"),
+    [
+        ("patient,ward,doctor\nQuell,B2,Zorn", "ward", False),
+        ("| Quell | Club |\n|---|---|\n| Milo | Rovers |", "Quell", False),
+        ("ward,doctor\nQuell,B2,Zorn", "ward", True),
+        ("Quell,Zorn\nMilo,Ottilie", "Quell", True),
+        ("patient,ward,doctor\nQuell,B2,Zorn", "Quell", True),
+        ("Quell, the patient, left", "Quell", True),
+        ("patient Quell,ward\nB2,B3", "Quell", True),
+    ],
+)
+def test_a_lone_word_among_heads_of_columns_is_one(text: str, word: str, kept: bool) -> None:
+    assert (_kept(text, word, "PERSON") == [word]) is kept

@@ -12,7 +12,10 @@ from app.engines.pii.names.words import (
     body,
     feature_word,
     features,
+    key_of,
+    lowered,
     normal_word,
+    stem_of,
 )
 
 NOTHING = Gazetteer({})
@@ -121,3 +124,21 @@ def test_the_word_that_stands_for_others_has_their_features(word: str) -> None:
 
 def test_few_words_stand_for_all_numbers() -> None:
     assert len({feature_word(str(number)) for number in range(100_000)}) < 300
+
+
+def test_lists_hold_a_word_without_the_end_behind_its_apostrophe() -> None:
+    assert stem_of("Ankara'da", "ankara'da") == "ankara"
+    assert stem_of("Ankara\u2019da", "ankara\u2019da") == "ankara"
+    assert stem_of("Don't", "don't") == "don't"
+    assert stem_of("don'dan", "don'dan") == "don'dan"
+    assert stem_of("D'Arcy", "d'arcy") == "d'arcy"
+    assert stem_of("Anna", "anna") == "anna"
+
+
+def test_a_dotted_capital_i_is_a_plain_small_one() -> None:
+    assert lowered("İzmir") == "izmir"
+    assert lowered("IZMIR") == "izmir"
+    lists = Gazetteer({key_of("izmir"): 1})
+    assert (
+        features(["İzmir'de"], lists).listed.tolist() != features(["İzmir'de"], Gazetteer({})).listed.tolist()
+    )
