@@ -4,7 +4,7 @@ import logging
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from presidio_analyzer import EntityRecognizer, PatternRecognizer
@@ -25,12 +25,23 @@ _BETWEEN = re.compile(rb"\(\?-i:[^)]*\)")
 _log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
+Opening = tuple[Callable[[bytes, int], Any], Callable[[bytes, int], Any]]
+"""Two checks of whether a match can begin at an offset: in the image, and in the lower-case image behind its edge."""
+
+
+@dataclass
 class Unit:
     """A probe and the rules that run in its windows; without a probe, they run over the whole text."""
 
     probe: Probe | None
     rules: list[ScanRule] = field(default_factory=list)
+
+    @cached_property
+    def begins(self) -> Opening | None:
+        """Return how to check the beginning of a match; None where a hit is not at the beginning."""
+        if self.probe is None or not self.probe.begins:
+            return None
+        return _fits(self.probe.borders), _opens(self.probe.opening)
 
     @property
     def timed(self) -> bool:
@@ -97,10 +108,8 @@ class ScanPlan:
                 continue
             for unit in self.units_of[number]:
                 mine = ends
-                probe = self.units[unit].probe
-                if grain == 1 and probe is not None and probe.begins:
-                    size = self._sizes[number] + 1
-                    fits, opens = _fits(probe.borders), _opens(probe.opening)
+                if grain == 1 and (begins := self.units[unit].begins) is not None:
+                    size, (fits, opens) = self._sizes[number] + 1, begins
                     mine = [
                         begin for end in ends if fits(seen, begin := end - size) and opens(small, begin + 1)
                     ]
@@ -115,9 +124,10 @@ class ScanPlan:
             return None
         owners = set(self._always)
         for number in hits:
-            for owner, others in self._phrases.get(number, ()):
-                if owner not in owners and all(other in hits for other in others):
-                    owners.add(owner)
+            if number >= self.first_word:
+                for owner, others in self._phrases.get(number, ()):
+                    if owner not in owners and all(other in hits for other in others):
+                        owners.add(owner)
         return frozenset(owners)
 
     def _rules(self, owner: int, recognizer: Any) -> Sequence[ScanRule]:

@@ -115,12 +115,13 @@ class Search:
         """
         least, chosen = self._choice(options)
         names = [least[label] for label in NAME_LABELS if tagged and label in least]
+        code = code_of(text, options.language) if names else ""
+        taggers = self._name_taggers(text, code, options) if names else []
         for low, high in windows if windows is not None else [(0, len(text))]:
             part = text if high - low == len(text) else text[low:high]
             if chosen.least:
                 yield from self._patterns(part, low, least, chosen)
             if names:
-                taggers = self._name_taggers(text, options)
                 others: list[tuple[int, int]] | None = None if options.strict else []
                 spotted = [
                     name
@@ -129,9 +130,7 @@ class Search:
                 ]
                 if PERSON in least:
                     spotted += self._structured(part, low, spotted, others)
-                yield from (
-                    spotted if options.strict else self._believed(text, spotted, options.language, taggers)
-                )
+                yield from spotted if options.strict else self._believed(text, spotted, code, taggers)
 
     def considered(self, text: str, options: DetectionOptions) -> Iterator[Finding]:
         """Yield every match in ``text``, whatever its type and score; takes longer than `findings`.
@@ -141,7 +140,7 @@ class Search:
         least = {entity: _CONSIDERED if entity in NAME_LABELS else 0.0 for entity in RULES}
         chosen = WantedRecognizers(dict.fromkeys(range(len(self._scan.recognizers)), 0.0))
         yield from self._patterns(text, 0, least, chosen)
-        for tagger in self._name_taggers(text, options):
+        for tagger in self._name_taggers(text, code_of(text, options.language), options):
             yield from self._names(text, 0, least, _CONSIDERED, tagger)
         for start, end, recognizer, pattern, word in refused(self._scan.recognizers, text):
             entity = recognizer.supported_entities[0]
@@ -181,9 +180,9 @@ class Search:
     def _artifacts(self, part: str) -> EmbeddedArtifacts:
         return self._nlp.tagged(part, None)
 
-    def _name_taggers(self, text: str, options: DetectionOptions) -> list[NameTagger]:
-        """Return the taggers that read ``text``."""
-        return [self._taggers.tagger(name) for name in readers(text, options.language, options.names)]
+    def _name_taggers(self, text: str, code: str, options: DetectionOptions) -> list[NameTagger]:
+        """Return the taggers that read ``text``, whose language is ``code``."""
+        return [self._taggers.tagger(name) for name in readers(text, code, options.names)]
 
     def _names(
         self,
@@ -238,11 +237,10 @@ class Search:
             )
 
     def _believed(
-        self, text: str, findings: Iterable[Finding], language: str, taggers: Sequence[NameTagger]
+        self, text: str, findings: Iterable[Finding], code: str, taggers: Sequence[NameTagger]
     ) -> Iterator[Finding]:
-        """Yield findings, of people only what bears a second look."""
+        """Yield findings, of people only what bears a second look in a text in the language ``code``."""
         kinds = next((of for tagger in taggers if (of := getattr(tagger, "kinds", None)) is not None), None)
-        code: str | None = None
         listed = list(findings)
         things = things_among(text, ((each.start, each.end) for each in listed if each.label == PERSON))
         for finding in listed:
@@ -251,7 +249,6 @@ class Search:
                 continue
             if (finding.start, finding.end) in things:
                 continue
-            code = code_of(text, language) if code is None else code
             if finding.recognizer == _STRUCTURED and not code:
                 yield finding
                 continue
