@@ -3,9 +3,10 @@
 import logging
 import re
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, Final
 
 from presidio_analyzer import EntityRecognizer, PatternRecognizer
 from presidio_analyzer.predefined_recognizers import PhoneRecognizer
@@ -22,6 +23,8 @@ from app.engines.pii.scan.weighing import Weighing
 
 _ESCAPED = re.compile(rb"\\x..")
 _BETWEEN = re.compile(rb"\(\?-i:[^)]*\)")
+_PARTS: Final = 5
+"""Into how many parts the expressions of recognizers that need a context word are divided, by their recognizers."""
 _log = logging.getLogger(__name__)
 
 
@@ -88,24 +91,48 @@ class ScanPlan:
         """The recognizers with a context phrase that is in every text."""
         self._phrases: dict[int, list[tuple[int, list[int]]]] = {}
         self._words(recognizers, weighing)
+        self.reaches = self._reaches(recognizers)
+        """For each expression, how far from a digit it has to be searched; 0: everywhere."""
+        self.demanding = frozenset(
+            owner for owner, recognizer in enumerate(recognizers) if weighing.demands(recognizer)
+        )
+        """The recognizers whose findings count only near one of their context words."""
+        self.parts, self._owners_of_parts = self._divided()
+
+    def _reaches(self, recognizers: Sequence[EntityRecognizer]) -> list[int]:
         nearest = [_from_digit(unit, recognizers) for unit in self.units]
         arounds = [[nearest[unit] for unit in units] for units in self.units_of]
-        self.reaches = [
+        return [
             *(
                 reach_of(expression, max(around) if all(around) else 0)
                 for expression, around in zip(self.expressions, arounds, strict=False)
             ),
             *(0 for _ in self.expressions[self.first_word :]),
         ]
-        """For each expression, how far from a digit it has to be searched; 0: everywhere."""
+
+    def _divided(self) -> tuple[list[int], list[set[int]]]:
+        """Return for each expression that is no word its part of the scan, and the recognizers of parts from 1 on.
+
+        Those of a part other than 0 belong to ``demanding`` recognizers alone: as long as nobody speaks of what these
+        find, their part need not be searched.
+        """
+        among = {owner: place for place, owner in enumerate(sorted(self.demanding))}
+        parts: list[int] = []
+        owners_of_parts: list[set[int]] = [set() for _ in range(_PARTS)]
+        for units in self.units_of:
+            owners = {rule.owner for unit in units for rule in self.units[unit].rules}
+            part = 0
+            if owners <= self.demanding:
+                part = 1 + among[min(owners)] * _PARTS // len(among)
+                owners_of_parts[part - 1] |= owners
+            parts.append(part)
+        return parts, owners_of_parts
 
     def by_unit(self, hits: Hits, grain: int, seen: bytes) -> Hits:
         """Return the hits of each unit in the image ``seen``: their ends, or the starts of matches in the text."""
         hits_of_units: Hits = {}
         small = seen.lower()
         for number, ends in hits.items():
-            if number >= self.first_word:
-                continue
             for unit in self.units_of[number]:
                 mine = ends
                 if grain == 1 and (begins := self.units[unit].begins) is not None:
@@ -118,16 +145,20 @@ class ScanPlan:
                 hits_of_units[unit] = hits_of_units[unit] + mine if unit in hits_of_units else mine
         return hits_of_units
 
+    def needed(self, active: AbstractSet[int]) -> list[int]:
+        """Return the parts in which one of the ``active`` recognizers finds something."""
+        parts = enumerate(self._owners_of_parts, 1)
+        return [0, *(part for part, owners in parts if not owners.isdisjoint(active))]
+
     def spoken(self, hits: Hits | None) -> frozenset[int] | None:
-        """Return the recognizers with a context word or phrase that may be in the text; None: any recognizer."""
+        """Return the recognizers with a context word or phrase among the ``hits`` of words; None: any recognizer."""
         if hits is None:
             return None
         owners = set(self._always)
         for number in hits:
-            if number >= self.first_word:
-                for owner, others in self._phrases.get(number, ()):
-                    if owner not in owners and all(other in hits for other in others):
-                        owners.add(owner)
+            for owner, others in self._phrases.get(number, ()):
+                if owner not in owners and all(other in hits for other in others):
+                    owners.add(owner)
         return frozenset(owners)
 
     def _rules(self, owner: int, recognizer: Any) -> Sequence[ScanRule]:

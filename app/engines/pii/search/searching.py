@@ -16,7 +16,6 @@ from app.engines.pii.names.roles import spoken_of
 from app.engines.pii.names.structures import structured_people
 from app.engines.pii.names.taggers import Taggers
 from app.engines.pii.names.things import things_among
-from app.engines.pii.recognizers.patterns import ExactPatterns
 from app.engines.pii.recognizers.registry import build_registry
 from app.engines.pii.recognizers.user import Definitions, build
 from app.engines.pii.scan.matchers import MatcherName
@@ -268,19 +267,11 @@ class Search:
 
     def _chosen(self, least: dict[str, float], *, strict: bool) -> WantedRecognizers:
         chosen: dict[int, float] = {}
-        demanding: set[int] = set()
         for owner, recognizer in enumerate(self._scan.recognizers):
             wanted = [least[entity] for entity in recognizer.supported_entities if entity in least]
             if wanted:
                 chosen[owner] = min(wanted)
-            entity = recognizer.supported_entities[0]
-            if (
-                isinstance(recognizer, ExactPatterns)
-                and recognizer.context
-                and RULES[entity].context == "yes"
-            ):
-                demanding.add(owner)
-        return WantedRecognizers(chosen, frozenset() if strict else frozenset(demanding))
+        return WantedRecognizers(chosen, frozenset() if strict else self._scan.plan.demanding)
 
 
 def chunks(text: str, low: int, high: int) -> Iterator[tuple[int, int]]:
