@@ -239,20 +239,20 @@ class Re2Matcher:
         options.max_mem = self._MEMORY
         options.log_errors = False
         options.dot_nl = True
-        found = re2.Set.SearchSet(options)
+        expressions_set = re2.Set.SearchSet(options)
         for expression in expressions:
-            found.Add(b"(?i)" + expression)
+            expressions_set.Add(b"(?i)" + expression)
         # RE2 does not report if it gives up for lack of memory; then this expression is missing too.
-        canary = found.Add(b"")
-        found.Compile()
-        return found, canary
+        canary = expressions_set.Add(b"")
+        expressions_set.Compile()
+        return expressions_set, canary
 
     def _hits(self, searched: tuple[Any, int], image: bytes) -> Hits:
         ends_of: Hits = {}
-        found, canary = searched
+        expressions_set, canary = searched
         for start in range(0, len(image), self.grain):
             end = start + self.grain
-            numbers = found.Match(image[max(0, start - self._OVERLAP) : end]) or ()
+            numbers = expressions_set.Match(image[max(0, start - self._OVERLAP) : end]) or ()
             for number in numbers if canary in numbers else range(canary):
                 if number != canary:
                     ends_of.setdefault(number, []).append(end)
