@@ -20,6 +20,9 @@ Hits = dict[int, list[int]]
 _TOGETHER: Final = 84
 """Expressions per database: each database costs a pass, and compile time grows faster than this number."""
 
+_FEW_DIGITS: Final = 256
+"""With fewer than one digit in so many bytes, the few places of values are looked at whatever the words are."""
+
 _WORDS: Final = -1
 """The part of the words, which are searched before all else."""
 
@@ -110,8 +113,10 @@ class HyperscanMatcher:
             self._HEAD.pack(len(content), reach, part + 1) + content for content, reach, part in dumped
         )
 
-    def words(self, image: bytes) -> Hits:
-        """Return the end of one hit of each word."""
+    def words(self, image: bytes) -> Hits | None:
+        """Return the end of one hit of each word; None where digits are so few that words are not worth a pass."""
+        if len(digits_of(image)) * _FEW_DIGITS < len(image):
+            return None
         ends_of: Hits = {}
 
         def add(number: int, _start: int, end: int, _flags: int, _context: object) -> None:

@@ -11,7 +11,7 @@ from app.core.contracts.engines import DetectionOptions
 from app.engines.pii.names.tagger import TaggedSpan
 from app.engines.pii.scan.image import image
 from app.engines.pii.scan.matchers import HyperscanMatcher
-from app.engines.pii.scan.once import ScanOnce
+from app.engines.pii.scan.once import ScanOnce, WantedRecognizers
 from app.engines.pii.scan.plan import ScanPlan
 from app.engines.pii.scan.weighing import PhraseWeighing
 from app.engines.pii.search.searching import Search
@@ -149,6 +149,23 @@ def test_expressions_of_recognizers_that_need_a_word_are_searched_where_one_of_t
     assert whole is not None
     assert searched == set(whole)
     assert {plan.parts[number] for number in searched} > {0}
+
+
+def test_a_text_with_few_digits_is_searched_without_a_pass_for_words(
+    ours: dict[str, tuple[ScanOnce, Find]],
+) -> None:
+    scan, plain = ours["hyperscan"][0], ours["plain"][0]
+    chosen = WantedRecognizers(dict.fromkeys(range(len(scan.recognizers)), 0.4), scan.plan.demanding)
+    quiet = "The committee met again to talk about the garden and its old wall. " * 60
+    near, far = f"{quiet} My ITIN is 912-70-1234.", f"My ITIN is late. {quiet} My order is 912-70-1234."
+    types = []
+    for text in (near, far, quiet):
+        assert scan.matcher.words(image(text)) is None
+        found = scan.search(text, chosen)
+        assert sorted(found) == sorted(plain.search(text, chosen))
+        types.append({one.entity for one in found})
+    assert ["US_ITIN" in each for each in types] == [True, False, False]
+    assert scan.matcher.words(image(near[-200:]))
 
 
 def test_a_database_of_another_process_is_used_and_one_of_other_expressions_is_not(
