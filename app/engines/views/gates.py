@@ -126,6 +126,11 @@ def passed(data: bytes, gate: str) -> bool:
     return _compiled(gate).search(data) is not None
 
 
+def holds_any(text: str, characters: str) -> bool:
+    """Return whether one of a few ``characters`` is in a text: quicker than a pass of any automaton."""
+    return any(map(text.__contains__, characters))
+
+
 def opens(text: str, gate: str) -> bool:
     """Return whether ``gate`` opens for any text; for a decoder that asks before a slow part of its work."""
     return passed(text.encode("ascii", "replace"), gate)
