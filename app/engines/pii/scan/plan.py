@@ -15,7 +15,7 @@ from app.engines.pii.recognizers.patterns import FLAGS, ExactPatterns
 from app.engines.pii.scan import phones
 from app.engines.pii.scan.bytesets import exactly
 from app.engines.pii.scan.derived import Question, probes_of
-from app.engines.pii.scan.digits import reach_of
+from app.engines.pii.scan.digits import REACHES, reach_of
 from app.engines.pii.scan.matchers import Hits
 from app.engines.pii.scan.rules import ScanRule, Verdicts, Windowed, WindowRule, rules_of
 from app.engines.pii.scan.superset import Probe
@@ -23,7 +23,7 @@ from app.engines.pii.scan.weighing import Weighing
 
 _ESCAPED = re.compile(rb"\\x..")
 _BETWEEN = re.compile(rb"\(\?-i:[^)]*\)")
-_PARTS: Final = 5
+_PARTS: Final = 4
 """Into how many parts the expressions of recognizers that need a context word are divided, by their recognizers."""
 _log = logging.getLogger(__name__)
 
@@ -114,15 +114,15 @@ class ScanPlan:
         """Return for each expression that is no word its part of the scan, and the recognizers of parts from 1 on.
 
         Those of a part other than 0 belong to ``demanding`` recognizers alone: as long as nobody speaks of what these
-        find, their part need not be searched.
+        find, their part need not be searched. The few that are not searched close to digits are no gain there.
         """
         among = {owner: place for place, owner in enumerate(sorted(self.demanding))}
         parts: list[int] = []
         owners_of_parts: list[set[int]] = [set() for _ in range(_PARTS)]
-        for units in self.units_of:
+        for units, reach in zip(self.units_of, self.reaches, strict=False):
             owners = {rule.owner for unit in units for rule in self.units[unit].rules}
             part = 0
-            if owners <= self.demanding:
+            if owners <= self.demanding and reach == REACHES[0]:
                 part = 1 + among[min(owners)] * _PARTS // len(among)
                 owners_of_parts[part - 1] |= owners
             parts.append(part)

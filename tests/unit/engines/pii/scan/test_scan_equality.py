@@ -10,6 +10,7 @@ from presidio_analyzer.predefined_recognizers import PhoneRecognizer
 from app.core.contracts.engines import DetectionOptions
 from app.engines.pii.names.tagger import TaggedSpan
 from app.engines.pii.scan.image import image
+from app.engines.pii.scan.digits import REACHES
 from app.engines.pii.scan.matchers import HyperscanMatcher
 from app.engines.pii.scan.once import ScanOnce, WantedRecognizers
 from app.engines.pii.scan.plan import ScanPlan
@@ -134,7 +135,7 @@ def test_expressions_of_recognizers_that_need_a_word_are_searched_where_one_of_t
     plan, searched = scan.plan, set[int]()
     for number, part in enumerate(plan.parts):
         owners = {rule.owner for unit in plan.units_of[number] for rule in plan.units[unit].rules}
-        assert (part > 0) == (owners <= plan.demanding)
+        assert (part > 0) == (owners <= plan.demanding and plan.reaches[number] == REACHES[0])
         assert all(part in plan.needed({owner}) for owner in owners)
     assert plan.needed(set()) == plan.needed(set(range(len(scan.recognizers))) - plan.demanding) == [0]
     seen = image(
