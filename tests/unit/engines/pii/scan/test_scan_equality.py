@@ -9,8 +9,8 @@ from presidio_analyzer.predefined_recognizers import PhoneRecognizer
 
 from app.core.contracts.engines import DetectionOptions
 from app.engines.pii.names.tagger import TaggedSpan
-from app.engines.pii.scan.image import image
 from app.engines.pii.scan.digits import REACHES
+from app.engines.pii.scan.image import image
 from app.engines.pii.scan.matchers import HyperscanMatcher
 from app.engines.pii.scan.once import ScanOnce, WantedRecognizers
 from app.engines.pii.scan.plan import ScanPlan
