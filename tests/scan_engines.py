@@ -139,7 +139,9 @@ def scans_ours() -> dict[str, tuple[ScanOnce, Find]]:
 def with_matcher(scan: ScanOnce, matcher: MatcherName) -> ScanOnce:
     """Return ``scan`` with another matcher."""
     other = copy.copy(scan)
-    other.matcher = build(matcher, scan.plan.expressions, scan.plan.first_word, scan.plan.reaches)
+    other.matcher = build(
+        matcher, scan.plan.expressions, scan.plan.first_word, scan.plan.reaches, scan.plan.parts
+    )
     return other
 
 

@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from string import digits
 from typing import Final
 
 import numpy as np
@@ -40,7 +41,9 @@ _VALUE: Final = re.compile(rf"[^\d:：=]{{0,{_BEHIND}}}\d|[\s\"'】」）)]{{0,4
 
 def cued_view(text: str, below: TextView | None = None) -> TextView | None:
     """Return ``text`` with English words for those that say what a value beside them is; None if there are none."""
-    if text.isascii() and not gates.passed(text.encode("ascii"), _gate()):
+    if text.isascii() and not (
+        gates.holds_any(text, _BESIDE) and gates.passed(text.encode("ascii"), _gate())
+    ):
         return None
     codes = codes_of(text)
     plain = np.where(codes < _BEYOND, _letters().take(np.minimum(codes, _BEYOND)), codes)
@@ -81,6 +84,9 @@ def _replaced(text: str, cue: Cue) -> Substitution:
         english = f" {english}"
     return Substitution(start, end, english, CUED)
 
+
+_BESIDE: Final = f"{digits}:="
+"""What stands in every text in ASCII with a value beside a word."""
 
 _SIZES: Final = (2, 3, 4)
 _BITS: Final = 18

@@ -84,7 +84,7 @@ def encoded_runs(text: str) -> Iterator[Substitution]:
 
 def _runs(data: bytes) -> Iterator[tuple[int, int]]:
     """Yield start and end, without padding, of the runs that may encode text: no words, no names."""
-    if not gates.passed(data, gates.RUNS):
+    if not (gates.passed(data, gates.MIXED) or gates.passed(data, gates.RUNS)):
         return
     # What follows the last run is a blank.
     classes = np.frombuffer((data + b" ").translate(_CLASSES), np.uint8)
@@ -107,7 +107,7 @@ def _runs(data: bytes) -> Iterator[tuple[int, int]]:
     # Only digits can be written without small letters.
     mixed = (capital & (small | (digit & (after == _PADDED)))) | (plus & (capital | small))
     sure = telling & (mixed | ((after > _AFTER) & (sizes >= _LINE)))
-    chosen = sure | (telling & (sizes >= _SHORT)) if gates.passed(data, gates.BYTES) else sure
+    chosen = sure | (telling & (sizes >= _SHORT))
     starts, ends = edges[::2][chosen].tolist(), edges[1::2][chosen].tolist()
     for start, end, is_sure in zip(starts, ends, sure[chosen].tolist(), strict=True):
         if is_sure or _BYTES.search(data, start, end):

@@ -80,7 +80,9 @@ RUNS: Final = "|".join(
         rf"{_HEX_BEGIN}(?:{_HEX}{{2}})*(?:{_TEXT_BYTE}{{4}}|{_UTF_8}(?:{_TEXT_BYTE}|{_UTF_8}))",
     )
 )
-BYTES: Final = rf"{_HEX}{{16}}|(?:[2-7][0-9]|00|09){{8}}"
+MIXED: Final = rf"[A-Za-z]{_OF_RUN}*[0-9]|[0-9]{_OF_RUN}*[A-Za-z]"
+"""A letter and a digit in one run: most of what opens `RUNS`. Where there are identifiers it opens at once, while an
+automaton as large as that of `RUNS` has to be built anew for nearly every text."""
 SPACED: Final = (
     rf"{_BEGIN}{_TOKEN}{_GAP}(?:{_OF_RUN}+{_GAP})?{_TOKEN}{_GAP}(?:{_OF_RUN}+{_GAP})?{_TOKEN}"
     r"(?:[^A-Za-z0-9+/_\-]|\z)"
@@ -122,6 +124,11 @@ def _compiled(pattern: str) -> Any:
 def passed(data: bytes, gate: str) -> bool:
     """Return whether ``gate`` opens for a text in ASCII, or one made so."""
     return _compiled(gate).search(data) is not None
+
+
+def holds_any(text: str, characters: str) -> bool:
+    """Return whether one of a few ``characters`` is in a text: quicker than a pass of any automaton."""
+    return any(map(text.__contains__, characters))
 
 
 def opens(text: str, gate: str) -> bool:

@@ -7,6 +7,7 @@ card number with its check digit, or the groups of a social security number.
 import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from string import digits
 from typing import Final
 
 from app.core.content.shapes.card_numbers import LENGTHS, is_card_number
@@ -57,6 +58,8 @@ _BRACKETED: Final = {
 
 def numbers(text: str) -> Iterator[Substitution]:
     """Yield numbers in pieces as a whole, and what stands between the groups of an account number."""
+    if not gates.holds_any(text, digits):
+        return
     for run in gates.matches(_GROUPS, text, gates.GROUPS):
         yield from _numbers(text, run)
     for run in gates.matches(_IBAN, text, gates.ACCOUNTS):

@@ -51,6 +51,11 @@ _BITS_32 = 0xFFFFFFFF
 _LETTERS_OF_GRAMS = 20
 _GRAMS = (3, 4, 5)
 _LENGTHS = 10
+_BEFORE_LAST = np.array(_GRAMS) - 1
+_GRAM_FACTOR, _GRAM_SPREAD = np.uint32(0x01000193), np.uint32(_SPREAD)
+_COLUMNS = np.arange(_WHOLE)
+_FACTORS = np.array((_STEP, 1, 1), np.uint64)
+_SALTS = np.array((0, 7 * _STEP, 8 * _STEP), np.uint64)
 _KINDS = tuple(
     "".join(kind for position, kind in enumerate(GAZETTEER_KINDS) if bits >> position & 1)
     for bits in range(1 << len(GAZETTEER_KINDS))
@@ -176,16 +181,22 @@ def _whole(
         sizes[place] = len(rows)
     starts = np.cumsum(sizes) - sizes
     rows_of_words = np.empty(int(sizes.sum()), np.int64)
-    first = starts[lettered]
     numbers = [
-        (case, (case * 4 + _script(word, lower)) * 16 + min(len(word), _LENGTHS), (ord(lower[0]) << 3) + case)
+        (
+            case + 1,
+            (case * 4 + _script(word, lower)) * 16 + min(len(word), _LENGTHS),
+            (ord(lower[0]) << 3) + case,
+        )
         for word, lower, case in outlines
     ]
-    case, outline, initial = np.array(numbers, np.uint64).reshape(-1, 3).T
-    rows_of_words[first] = keys & np.uint32(ROWS - 1)
-    rows_of_words[first + 1] = _spread(keys.astype(np.uint64) + (case + np.uint64(1)) * np.uint64(_STEP))
-    rows_of_words[first + 2] = _spread(outline + np.uint64(7 * _STEP))
-    rows_of_words[first + 3] = _spread(initial + np.uint64(8 * _STEP))
+    mixed = np.array(numbers, np.uint64).reshape(-1, 3)
+    mixed *= _FACTORS
+    mixed += _SALTS
+    mixed[:, 0] += keys
+    rows_of_letters = np.empty((len(lettered), _WHOLE), np.int64)
+    rows_of_letters[:, 0] = keys & np.uint32(ROWS - 1)
+    rows_of_letters[:, 1:] = _spread(mixed)
+    rows_of_words[starts[lettered][:, None] + _COLUMNS] = rows_of_letters
     for place, rows in others.items():
         rows_of_words[starts[place] : starts[place] + len(rows)] = rows
     return rows_of_words, sizes
@@ -260,17 +271,16 @@ def _number_rows(word: str) -> list[int]:
 def _grams(framed: Sequence[str]) -> tuple[Rows, Sizes]:
     """Return the rows of all n-grams of three to five letters, word by word, computed for all words at once."""
     sizes = np.fromiter(map(len, framed), np.intp, len(framed))
-    letters = np.frombuffer("".join(framed).encode("utf-32-le", "surrogatepass"), np.uint32)
-    padded = np.concatenate([letters, np.zeros(max(_GRAMS), np.uint32)])
-    ends = np.cumsum(sizes)
-    left = np.repeat(ends, sizes) - np.arange(len(letters))
-    hashes = np.zeros(len(letters), np.uint32)
-    columns, inside = [], []
-    for place in range(max(_GRAMS)):
-        hashes = hashes * np.uint32(0x01000193) + padded[place : place + len(letters)]
+    spelled = "".join((*framed, "\0" * max(_GRAMS))).encode("utf-32-le", "surrogatepass")
+    padded = np.frombuffer(spelled, np.uint32)
+    count = len(padded) - max(_GRAMS)
+    left = np.repeat(np.cumsum(sizes), sizes) - np.arange(count)
+    hashes = padded[:count]
+    rows = np.empty((count, len(_GRAMS)), np.int64)
+    for place in range(1, max(_GRAMS)):
+        hashes = hashes * _GRAM_FACTOR
+        hashes += padded[place : place + count]
         if place + 1 in _GRAMS:
-            columns.append((hashes + np.uint32(place)) * np.uint32(_SPREAD) >> np.uint32(16))
-            inside.append(left > place)
-    rows = np.stack(columns, axis=1)[np.stack(inside, axis=1)].astype(np.int64)
-    counts = sum(np.maximum(sizes - size + 1, 0) for size in _GRAMS)
-    return rows, np.asarray(counts, np.intp)
+            rows[:, place + 1 - _GRAMS[0]] = (hashes + np.uint32(place)) * _GRAM_SPREAD >> np.uint32(16)
+    counts = np.maximum(sizes[:, None] - _BEFORE_LAST, 0).sum(axis=1)
+    return rows[left[:, None] > _BEFORE_LAST], counts

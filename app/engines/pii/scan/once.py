@@ -61,7 +61,12 @@ class ScanOnce:
         self.recognizers = list(recognizers)
         self.plan = ScanPlan(self.recognizers, weighing)
         self.matcher: ExpressionMatcher = build(
-            matcher, self.plan.expressions, self.plan.first_word, self.plan.reaches, serialized
+            matcher,
+            self.plan.expressions,
+            self.plan.first_word,
+            self.plan.reaches,
+            self.plan.parts,
+            serialized,
         )
         self._weighing = weighing
         self._tokenizer = tokenizer
@@ -75,11 +80,11 @@ class ScanOnce:
         ``artifacts`` creates the NLP artifacts for recognizers with their own search.
         """
         seen = image(text)
-        hits = self.matcher.hits(seen)
-        spoken = self.plan.spoken(hits)
+        spoken = self.plan.spoken(self.matcher.words(seen))
         active = chosen.owners
         if spoken is not None:
             active -= chosen.demanding - spoken
+        hits = self.matcher.hits(seen, self.plan.needed(active))
         raw: list[Raw] = []
         for unit, ends in self._units_hit(hits, seen):
             rules = [rule for rule in unit.rules if rule.owner in active]

@@ -3,9 +3,10 @@
 import logging
 import re
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, Final
 
 from presidio_analyzer import EntityRecognizer, PatternRecognizer
 from presidio_analyzer.predefined_recognizers import PhoneRecognizer
@@ -14,7 +15,7 @@ from app.engines.pii.recognizers.patterns import FLAGS, ExactPatterns
 from app.engines.pii.scan import phones
 from app.engines.pii.scan.bytesets import exactly
 from app.engines.pii.scan.derived import Question, probes_of
-from app.engines.pii.scan.digits import reach_of
+from app.engines.pii.scan.digits import REACHES, reach_of
 from app.engines.pii.scan.matchers import Hits
 from app.engines.pii.scan.rules import ScanRule, Verdicts, Windowed, WindowRule, rules_of
 from app.engines.pii.scan.superset import Probe
@@ -22,15 +23,28 @@ from app.engines.pii.scan.weighing import Weighing
 
 _ESCAPED = re.compile(rb"\\x..")
 _BETWEEN = re.compile(rb"\(\?-i:[^)]*\)")
+_PARTS: Final = 4
+"""Into how many parts the expressions of recognizers that need a context word are divided, by their recognizers."""
 _log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
+Opening = tuple[Callable[[bytes, int], Any], Callable[[bytes, int], Any]]
+"""Two checks of whether a match can begin at an offset: in the image, and in the lower-case image behind its edge."""
+
+
+@dataclass
 class Unit:
     """A probe and the rules that run in its windows; without a probe, they run over the whole text."""
 
     probe: Probe | None
     rules: list[ScanRule] = field(default_factory=list)
+
+    @cached_property
+    def begins(self) -> Opening | None:
+        """Return how to check the beginning of a match; None where a hit is not at the beginning."""
+        if self.probe is None or not self.probe.begins:
+            return None
+        return _fits(self.probe.borders), _opens(self.probe.opening)
 
     @property
     def timed(self) -> bool:
@@ -77,30 +91,52 @@ class ScanPlan:
         """The recognizers with a context phrase that is in every text."""
         self._phrases: dict[int, list[tuple[int, list[int]]]] = {}
         self._words(recognizers, weighing)
+        self.reaches = self._reaches(recognizers)
+        """For each expression, how far from a digit it has to be searched; 0: everywhere."""
+        self.demanding = frozenset(
+            owner for owner, recognizer in enumerate(recognizers) if weighing.demands(recognizer)
+        )
+        """The recognizers whose findings count only near one of their context words."""
+        self.parts, self._owners_of_parts = self._divided()
+
+    def _reaches(self, recognizers: Sequence[EntityRecognizer]) -> list[int]:
         nearest = [_from_digit(unit, recognizers) for unit in self.units]
         arounds = [[nearest[unit] for unit in units] for units in self.units_of]
-        self.reaches = [
+        return [
             *(
                 reach_of(expression, max(around) if all(around) else 0)
                 for expression, around in zip(self.expressions, arounds, strict=False)
             ),
             *(0 for _ in self.expressions[self.first_word :]),
         ]
-        """For each expression, how far from a digit it has to be searched; 0: everywhere."""
+
+    def _divided(self) -> tuple[list[int], list[set[int]]]:
+        """Return for each expression that is no word its part of the scan, and the recognizers of parts from 1 on.
+
+        Those of a part other than 0 belong to ``demanding`` recognizers alone: as long as nobody speaks of what these
+        find, their part need not be searched. The few that are not searched close to digits are no gain there.
+        """
+        among = {owner: place for place, owner in enumerate(sorted(self.demanding))}
+        parts: list[int] = []
+        owners_of_parts: list[set[int]] = [set() for _ in range(_PARTS)]
+        for units, reach in zip(self.units_of, self.reaches, strict=False):
+            owners = {rule.owner for unit in units for rule in self.units[unit].rules}
+            part = 0
+            if owners <= self.demanding and reach == REACHES[0]:
+                part = 1 + among[min(owners)] * _PARTS // len(among)
+                owners_of_parts[part - 1] |= owners
+            parts.append(part)
+        return parts, owners_of_parts
 
     def by_unit(self, hits: Hits, grain: int, seen: bytes) -> Hits:
         """Return the hits of each unit in the image ``seen``: their ends, or the starts of matches in the text."""
         hits_of_units: Hits = {}
         small = seen.lower()
         for number, ends in hits.items():
-            if number >= self.first_word:
-                continue
             for unit in self.units_of[number]:
                 mine = ends
-                probe = self.units[unit].probe
-                if grain == 1 and probe is not None and probe.begins:
-                    size = self._sizes[number] + 1
-                    fits, opens = _fits(probe.borders), _opens(probe.opening)
+                if grain == 1 and (begins := self.units[unit].begins) is not None:
+                    size, (fits, opens) = self._sizes[number] + 1, begins
                     mine = [
                         begin for end in ends if fits(seen, begin := end - size) and opens(small, begin + 1)
                     ]
@@ -109,8 +145,13 @@ class ScanPlan:
                 hits_of_units[unit] = hits_of_units[unit] + mine if unit in hits_of_units else mine
         return hits_of_units
 
+    def needed(self, active: AbstractSet[int]) -> list[int]:
+        """Return the parts in which one of the ``active`` recognizers finds something."""
+        parts = enumerate(self._owners_of_parts, 1)
+        return [0, *(part for part, owners in parts if not owners.isdisjoint(active))]
+
     def spoken(self, hits: Hits | None) -> frozenset[int] | None:
-        """Return the recognizers with a context word or phrase that may be in the text; None: any recognizer."""
+        """Return the recognizers with a context word or phrase among the ``hits`` of words; None: any recognizer."""
         if hits is None:
             return None
         owners = set(self._always)

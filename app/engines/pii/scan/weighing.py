@@ -8,6 +8,7 @@ from presidio_analyzer import EntityRecognizer
 
 from app.engines.pii.ground.labels import RULES
 from app.engines.pii.names.nlp import WITHOUT_CONTEXT, PhraseContextEnhancer, context_words
+from app.engines.pii.recognizers.patterns import ExactPatterns
 from app.engines.pii.scan.bytesets import CAPITALS, EVERY, character, exactly, mask_of, rendered
 from app.engines.pii.scan.image import CASED, UNCASED
 
@@ -33,6 +34,9 @@ class Weighing(Protocol):
 
     def support(self, recognizer: EntityRecognizer) -> Support | None:
         """Return the function that finds context words of ``recognizer``; None if no word changes its scores."""
+
+    def demands(self, recognizer: EntityRecognizer) -> bool:
+        """Return whether findings of ``recognizer`` count only near one of its context words."""
 
     def expressions(self, word: str) -> list[bytes]:
         """Return expressions that all hit in the image of every text with the context word ``word``."""
@@ -61,6 +65,11 @@ class PresidioWeighing:
         frame = "\0" if self._whole else ""
         return _finder([(word, f"{frame}{word.lower()}{frame}") for word in words])
 
+    def demands(self, recognizer: EntityRecognizer) -> bool:
+        """Return False: to Presidio a context word only adds to the score."""
+        del recognizer
+        return False
+
     def expressions(self, word: str) -> list[bytes]:
         """Return the word in any case."""
         return [_in_any_case(word)]
@@ -85,6 +94,15 @@ class PhraseWeighing(PresidioWeighing):
         """Return the function that finds context words and phrases of ``recognizer``."""
         words = recognizer.context or ()
         return _finder([(word, f" {' '.join(context_words(word))} ") for word in words])
+
+    def demands(self, recognizer: EntityRecognizer) -> bool:
+        """Return whether the entity needs context words and the recognizer, one of ours, has some."""
+        entity = recognizer.supported_entities[0]
+        return (
+            isinstance(recognizer, ExactPatterns)
+            and bool(recognizer.context)
+            and RULES[entity].context == "yes"
+        )
 
     def expressions(self, word: str) -> list[bytes]:
         """Return expressions for the words of a phrase, each at word boundaries."""

@@ -17,7 +17,6 @@ from app.engines.pii.names.roles import spoken_of
 from app.engines.pii.names.structures import structured_people
 from app.engines.pii.names.taggers import Taggers
 from app.engines.pii.names.things import things_among
-from app.engines.pii.recognizers.patterns import ExactPatterns
 from app.engines.pii.recognizers.registry import build_registry
 from app.engines.pii.recognizers.user import Definitions, build
 from app.engines.pii.scan.matchers import MatcherName
@@ -116,13 +115,14 @@ class Search:
         """
         least, chosen = self._choice(options)
         names = [least[label] for label in NAME_LABELS if tagged and label in least]
+        code = code_of(text, options.language) if names else ""
+        chosen_readers = readers(text, code, options.names) if names else ()
+        taggers = [self._taggers.tagger(name) for name in chosen_readers]
         for low, high in windows if windows is not None else [(0, len(text))]:
             part = text if high - low == len(text) else text[low:high]
             if chosen.least:
                 yield from self._patterns(part, low, least, chosen)
             if names:
-                chosen_readers = readers(text, options.language, options.names)
-                taggers = [self._taggers.tagger(name) for name in chosen_readers]
                 others: list[tuple[int, int]] | None = None if options.strict else []
                 unsure = len(taggers) - 1 if not options.strict else 0
                 spotted = [
@@ -135,9 +135,7 @@ class Search:
                     if "world" not in chosen_readers:
                         spotted += self._recased(part, low)
                     spotted += self._structured(part, low, spotted, others)
-                yield from (
-                    spotted if options.strict else self._believed(text, spotted, options.language, taggers)
-                )
+                yield from spotted if options.strict else self._believed(text, spotted, code, taggers)
 
     def considered(self, text: str, options: DetectionOptions) -> Iterator[Finding]:
         """Yield every match in ``text``, whatever its type and score; takes longer than `findings`.
@@ -147,7 +145,7 @@ class Search:
         least = {entity: _CONSIDERED if entity in NAME_LABELS else 0.0 for entity in RULES}
         chosen = WantedRecognizers(dict.fromkeys(range(len(self._scan.recognizers)), 0.0))
         yield from self._patterns(text, 0, least, chosen)
-        for reader in readers(text, options.language, options.names):
+        for reader in readers(text, code_of(text, options.language), options.names):
             tagger = self._taggers.tagger(reader)
             yield from self._names(text, 0, least, _CONSIDERED, tagger)
         for start, end, recognizer, pattern, word in refused(self._scan.recognizers, text):
@@ -261,11 +259,10 @@ class Search:
             )
 
     def _believed(
-        self, text: str, findings: Iterable[Finding], language: str, taggers: Sequence[NameTagger]
+        self, text: str, findings: Iterable[Finding], code: str, taggers: Sequence[NameTagger]
     ) -> Iterator[Finding]:
-        """Yield findings, of people only what bears a second look."""
+        """Yield findings, of people only what bears a second look in a text in the language ``code``."""
         kinds = next((of for tagger in taggers if (of := getattr(tagger, "kinds", None)) is not None), None)
-        code: str | None = None
         listed = list(findings)
         things = things_among(text, ((each.start, each.end) for each in listed if each.label == PERSON))
         for finding in listed:
@@ -274,7 +271,6 @@ class Search:
                 continue
             if (finding.start, finding.end) in things:
                 continue
-            code = code_of(text, language) if code is None else code
             if finding.recognizer == _STRUCTURED and not code:
                 yield finding
                 continue
@@ -294,19 +290,11 @@ class Search:
 
     def _chosen(self, least: dict[str, float], *, strict: bool) -> WantedRecognizers:
         chosen: dict[int, float] = {}
-        demanding: set[int] = set()
         for owner, recognizer in enumerate(self._scan.recognizers):
             wanted = [least[entity] for entity in recognizer.supported_entities if entity in least]
             if wanted:
                 chosen[owner] = min(wanted)
-            entity = recognizer.supported_entities[0]
-            if (
-                isinstance(recognizer, ExactPatterns)
-                and recognizer.context
-                and RULES[entity].context == "yes"
-            ):
-                demanding.add(owner)
-        return WantedRecognizers(chosen, frozenset() if strict else frozenset(demanding))
+        return WantedRecognizers(chosen, frozenset() if strict else self._scan.plan.demanding)
 
 
 def chunks(text: str, low: int, high: int) -> Iterator[tuple[int, int]]:

@@ -40,6 +40,9 @@ def test_the_same_digits_behind_another_word_stay(find: Find, text: str) -> None
         ("手机号13877304419", "phone number 13877304419"),
         ("nomor_telepon=081277304419", "phone number=081277304419"),
         ("x手机号 13877304419", "x phone number 13877304419"),
+        ("alamat: Jalan Mawar", "home address: Jalan Mawar"),
+        ("alamat = Jalan Mawar", "home address = Jalan Mawar"),
+        ("alamat 9", "home address 9"),
     ],
 )
 def test_a_word_is_read_in_english_with_the_signs_behind_it(text: str, read: str) -> None:

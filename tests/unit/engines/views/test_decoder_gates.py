@@ -113,6 +113,12 @@ def check(text: str) -> None:
     assert {name for name in shut if decoded[name]} == set(), text
 
 
+@pytest.mark.parametrize("text", ["cGxlYXNlIGhlbHAgbWU=", "34353339353738373633363231343836"])
+def test_text_encoded_in_letters_alone_or_in_digits_alone_is_read(text: str) -> None:
+    assert list(encoded_runs(f"It says {text} there."))
+    check(f"It says {text} there.")
+
+
 PARTS = st.sampled_from([*FRAGMENTS, *(way for value in VALUES for way in ways(value))])
 
 

@@ -142,3 +142,45 @@ def test_a_dotted_capital_i_is_a_plain_small_one() -> None:
     assert (
         features(["İzmir'de"], lists).listed.tolist() != features(["İzmir'de"], Gazetteer({})).listed.tolist()
     )
+
+
+def test_the_rows_of_a_word_are_those_of_its_letters_its_outline_and_its_n_grams() -> None:
+    """Compute the rows once more, letter by letter."""
+
+    def mixed(number: int) -> int:
+        return (number * 0x9E3779B1 & 0xFFFFFFFF) >> 16
+
+    def grams(lower: str) -> list[int]:
+        letters, rows = [ord(letter) for letter in f"^{lower[:20]}$"], []
+        for place in range(len(letters)):
+            for size in (3, 4, 5):
+                number = 0
+                for letter in letters[place : place + size]:
+                    number = (number * 0x01000193 + letter) & 0xFFFFFFFF
+                if place + size <= len(letters):
+                    rows.append(mixed(number + size - 1))
+        return rows
+
+    # The case, and 0 for a word in ASCII, 1 for one in Latin letters, 2 for any other.
+    words = {
+        "Anna": (1, 0),
+        "an": (0, 0),
+        "McDonald": (4, 0),
+        "Ümit": (1, 1),
+        "東": (3, 2),
+        "KIMVEGAATHOMEOFALLPLACES": (2, 0),
+    }
+    others = {"2024": 3, "!": 2}
+    found = features([*words, *others], NOTHING)
+    starts = [0, *found.whole_sizes.cumsum().tolist()]
+    assert found.whole_sizes.tolist() == [4] * len(words) + list(others.values())
+    for place, (word, (case, script)) in enumerate(words.items()):
+        lower, outline = word.lower(), (case * 4 + script) * 16 + min(len(word), 10)
+        assert found.whole[starts[place] : starts[place + 1]].tolist() == [
+            key_of(lower) % 65_536,
+            mixed(key_of(lower) + (case + 1) * 0x85EBCA6B),
+            mixed(outline + 7 * 0x85EBCA6B),
+            mixed((ord(lower[0]) << 3) + case + 8 * 0x85EBCA6B),
+        ]
+    assert found.grams.tolist() == [row for word in words for row in grams(word.lower())]
+    assert found.gram_sizes.tolist() == [*(len(grams(word.lower())) for word in words), 0, 0]

@@ -45,11 +45,12 @@ def test_a_capital_that_stands_alone_is_looked_for_as_such(
     matcher: str, pattern: str, hit: list[str], passed: list[str]
 ) -> None:
     expressions = probe_of(pattern, FLAGS).expressions
-    engine = build(matcher, expressions, len(expressions), [0] * len(expressions))  # type: ignore[arg-type]
+    anywhere = [0] * len(expressions)
+    engine = build(matcher, expressions, len(expressions), anywhere, anywhere)  # type: ignore[arg-type]
     for text in hit:
-        assert engine.hits(image(f"({text})")), text
+        assert engine.hits(image(f"({text})"), {0}), text
     for text in passed:
-        assert not engine.hits(image(f"({text})")), text
+        assert not engine.hits(image(f"({text})"), {0}), text
 
 
 @pytest.mark.parametrize("matcher", ["hyperscan", "re2"])
@@ -72,7 +73,7 @@ def test_hosts_are_found_whole_wherever_they_begin_and_numbers_are_none(matcher:
     (whole,) = fast.search(texts[0], wanted)
     assert (whole.start, whole.end) == (4, len(texts[0]) - 1)
     unit = next(unit for unit in fast.plan.units if "URL 3" in {rule.name for rule in unit.rules})
-    hits = fast.matcher.hits(image("1.25 is 3.14, and 10.0.0.1 is v2.0"))
+    hits = fast.matcher.hits(image("1.25 is 3.14, and 10.0.0.1 is v2.0"), {0})
     assert hits is not None
     assert fast.plan.units.index(unit) not in fast.plan.by_unit(hits, fast.matcher.grain, image(""))
 

@@ -9,9 +9,10 @@ from presidio_analyzer.predefined_recognizers import PhoneRecognizer
 
 from app.core.contracts.engines import DetectionOptions
 from app.engines.pii.names.tagger import TaggedSpan
+from app.engines.pii.scan.digits import REACHES
 from app.engines.pii.scan.image import image
 from app.engines.pii.scan.matchers import HyperscanMatcher
-from app.engines.pii.scan.once import ScanOnce
+from app.engines.pii.scan.once import ScanOnce, WantedRecognizers
 from app.engines.pii.scan.plan import ScanPlan
 from app.engines.pii.scan.weighing import PhraseWeighing
 from app.engines.pii.search.searching import Search
@@ -120,11 +121,52 @@ def test_what_a_pattern_matches_its_expression_hits(
                 rule.run(text, [(0, len(text))], 0, alone, timed=True)  # type: ignore[arg-type]
                 if alone:
                     seen = image(text)
-                    hits = scan.matcher.hits(seen)
+                    hits = scan.matcher.hits(seen, scan.plan.needed({rule.owner}))
                     assert hits is not None
                     assert number in scan.plan.by_unit(hits, scan.matcher.grain, seen), (rule.name, text)
                     tried[rule.owner] += 1
     assert len(tried) > len(scan.recognizers) // 2
+
+
+def test_expressions_of_recognizers_that_need_a_word_are_searched_where_one_of_theirs_is_active(
+    ours: dict[str, tuple[ScanOnce, Find]],
+) -> None:
+    scan = ours["hyperscan"][0]
+    plan, searched = scan.plan, set[int]()
+    for number, part in enumerate(plan.parts):
+        owners = {rule.owner for unit in plan.units_of[number] for rule in plan.units[unit].rules}
+        assert (part > 0) == (owners <= plan.demanding and plan.reaches[number] == REACHES[0])
+        assert all(part in plan.needed({owner}) for owner in owners)
+    assert plan.needed(set()) == plan.needed(set(range(len(scan.recognizers))) - plan.demanding) == [0]
+    seen = image(
+        "my itin is 912-70-1234, the NHS number 943 476 5919, tax id 12 345 678 901, card 4111111111111111"
+    )
+    for part in range(max(plan.parts) + 1):
+        hits = scan.matcher.hits(seen, {part})
+        assert hits is not None
+        assert {plan.parts[number] for number in hits} <= {part}
+        searched |= hits.keys()
+    whole = scan.matcher.hits(seen, range(max(plan.parts) + 1))
+    assert whole is not None
+    assert searched == set(whole)
+    assert {plan.parts[number] for number in searched} > {0}
+
+
+def test_a_text_with_few_digits_is_searched_without_a_pass_for_words(
+    ours: dict[str, tuple[ScanOnce, Find]],
+) -> None:
+    scan, plain = ours["hyperscan"][0], ours["plain"][0]
+    chosen = WantedRecognizers(dict.fromkeys(range(len(scan.recognizers)), 0.4), scan.plan.demanding)
+    quiet = "The committee met again to talk about the garden and its old wall. " * 60
+    near, far = f"{quiet} My ITIN is 912-70-1234.", f"My ITIN is late. {quiet} My order is 912-70-1234."
+    types = []
+    for text in (near, far, quiet):
+        assert scan.matcher.words(image(text)) is None
+        found = scan.search(text, chosen)
+        assert sorted(found) == sorted(plain.search(text, chosen))
+        types.append({one.entity for one in found})
+    assert ["US_ITIN" in each for each in types] == [True, False, False]
+    assert scan.matcher.words(image(near[-200:]))
 
 
 def test_a_database_of_another_process_is_used_and_one_of_other_expressions_is_not(
@@ -132,20 +174,27 @@ def test_a_database_of_another_process_is_used_and_one_of_other_expressions_is_n
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     plan = ScanPlan(default_recognizers()[:2], PhraseWeighing())
-    first = HyperscanMatcher(plan.expressions, plan.first_word, plan.reaches)
+    first = HyperscanMatcher(plan.expressions, plan.first_word, plan.reaches, plan.parts)
     kept = first.serialized()
     compiled: list[int] = []
 
     class Watched(HyperscanMatcher):
-        def _compiled(self, expressions: object, first_word: int, reaches: object) -> list[object]:
+        def _compiled(
+            self, expressions: object, first_word: int, reaches: object, parts: object
+        ) -> list[object]:
             compiled.append(first_word)
-            return super()._compiled(expressions, first_word, reaches)  # type: ignore[arg-type]
+            return super()._compiled(expressions, first_word, reaches, parts)  # type: ignore[arg-type]
 
     seen = image("SSN 219-09-9999, jane@example.com")
-    second = Watched(plan.expressions, plan.first_word, plan.reaches, kept)
-    assert (compiled, second.hits(seen)) == ([], first.hits(seen))
+    second = Watched(plan.expressions, plan.first_word, plan.reaches, plan.parts, kept)
+    assert (compiled, second.words(seen), second.hits(seen, {0})) == (
+        [],
+        first.words(seen),
+        first.hits(seen, {0}),
+    )
     for spoilt in (kept[:-9], b"x" + kept[1:], b""):
-        Watched(plan.expressions, plan.first_word, plan.reaches, spoilt)
-    Watched(plan.expressions[:-1], plan.first_word, plan.reaches, kept)
-    Watched(plan.expressions, plan.first_word, [0] * len(plan.reaches), kept)
-    assert len(compiled) == 5
+        Watched(plan.expressions, plan.first_word, plan.reaches, plan.parts, spoilt)
+    Watched(plan.expressions[:-1], plan.first_word, plan.reaches, plan.parts, kept)
+    Watched(plan.expressions, plan.first_word, [0] * len(plan.reaches), plan.parts, kept)
+    Watched(plan.expressions, plan.first_word, plan.reaches, [1] * len(plan.parts), kept)
+    assert len(compiled) == 6
