@@ -1,17 +1,20 @@
 """Documents in scripts without spaces, or with marks, are found by their words, whenever they were stored."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import pytest
 from sqlalchemy import text
 
+from app.core.contracts.engines import Embeddings, EngineReport
 from app.engines.documents.tantivy_index import IndexShelf
+from app.engines.encoder import ENGINE
 from app.services.documents.preparation import DocumentWords
 from app.services.documents.retrieval import RetrievalService
 from app.services.documents.side_index import SideIndex
 from app.store.database import Database
 from app.store.documents import search
 from app.store.documents.collections import list_parts
+from tests.fakes import FakeEmbedder
 from tests.integration.collection_setup import Library, open_library
 
 pytestmark = pytest.mark.in_turn("database_url")
@@ -35,6 +38,17 @@ QUESTIONS = {
     "ru": ("российский", "бюджет"),
     "de": ("flöge", "floge", "Straßen"),
 }  # fmt: skip
+
+
+class Misleading(FakeEmbedder):
+    """Takes what begins with one letter for the same; named like the embedded encoder, or like one of yours."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    async def embed(self, texts: Sequence[str]) -> Embeddings:
+        vectors = [self._one("z" if "zz" in body else "y") for body in texts]
+        return Embeddings(vectors, EngineReport(self.name, "1"))
 
 
 @pytest.fixture
@@ -102,6 +116,17 @@ async def test_an_index_beside_the_database_has_them_too(library: Library, tmp_p
         await side.keep()
     retrieval = RetrievalService(library.database, None, side)
     await all_are_found(Library(**{**vars(library), "retrieval": retrieval}))
+
+
+@pytest.mark.parametrize(("name", "first"), [(ENGINE, "right"), ("multilingual", "wrong")])
+async def test_an_encoder_of_english_has_no_vote_in_other_scripts(
+    database: Database, tenant: str, name: str, first: str
+) -> None:
+    async with open_library(database, tenant, Misleading(name)) as library:
+        await library.make()
+        await library.add("right", "飞艇的预算", title="right")
+        await library.add("wrong", "天气预报预 zz", title="wrong")
+        assert (await library.titles("飞艇预算 zz"))[0] == first
 
 
 async def _as_before(library: Library) -> None:
