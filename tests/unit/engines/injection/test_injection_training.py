@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from app.engines.injection.classifier import InjectionClassifier
-from app.engines.injection.training import corpus
+from app.engines.injection.training import corpus, manifest
 from app.engines.injection.training.corpus import (
     INSTRUCTIONS,
     OWN_ATTACKS,
@@ -168,5 +168,6 @@ def test_the_manifest_names_all_that_the_weights_were_made_from():
     ):
         file = TRAINING / name
         assert own_files[f"app/engines/injection/training/{name}"] == sha256(file.read_bytes()).hexdigest()
+    assert {path.name for _, path in manifest._OWN} >= {path.name for path in (TRAINING / "texts").iterdir()}
     assert any("standard library of Python" in one["name"] for one in described["data"])
     assert "version of Python" in described["note"]
