@@ -23,12 +23,16 @@ _RUN: Final = re.compile(
     f"(?P<pairs>[{_HAN}{_KANA}{_HANGUL}]+)|(?P<triples>[{_THAI_TO_KHMER}]+)"
     f"|[^{_HAN}{_KANA}{_HANGUL}{_THAI_TO_KHMER}]+"
 )
+_IN_PIECES: Final = re.compile(f"[{_HAN}{_KANA}{_HANGUL}{_THAI_TO_KHMER}]")
 _SINGLE: Final = re.compile(f"[{_HAN}]")
 _UNSPACED: Final = re.compile(f"[{_HAN}{_KANA}{_THAI_TO_KHMER}]")
 _CHARACTERS_OF_A_WORD: Final = 2
 
-_NO_LETTERS: Final = re.compile(r"[^\w\s\x00-\u02ff\u3099\u309a]+")
-"""What may be a mark on a letter; those that voice a kana stay, because another letter is meant without them."""
+_ACCENT: Final = re.compile("[\u0300-\u036f]+")
+_NO_LETTERS: Final = re.compile(r"[^\w\s\x00-\u02ff\u2000-\u206f\u3000-\u303f\u3099\u309a]+")
+"""What may be a mark on a letter, besides accents; marks that voice a kana stay, for they make another letter of it."""
+_IN_PARTS: Final = re.compile("[\u1100-\u11ff\u3099\u309a]")
+"""Letters of Hangul, and marks of kana, that a decomposed text has apart."""
 
 
 def search_words(text: str, *, asked: bool = False) -> list[str]:
@@ -37,11 +41,11 @@ def search_words(text: str, *, asked: bool = False) -> list[str]:
     Han, kana and Hangul become pairs of characters, Thai, Lao, Khmer and Burmese triples. Text that is ``asked`` for
     is cut into the longest pieces alone; stored text has each Han character as well, since it may be a whole question.
     """
-    lowered = text.lower()
-    if lowered.isascii():
-        return lowered.translate(_BETWEEN).split()
+    bare = plain_text(text)
+    if not has_pieces(bare):
+        return spaced_words(bare)
     words: list[str] = []
-    for word in _WORD.findall(_without_marks(lowered)):
+    for word in _WORD.findall(bare):
         if word.isascii():
             words.append(word)
         else:
@@ -49,11 +53,30 @@ def search_words(text: str, *, asked: bool = False) -> list[str]:
     return words
 
 
+def plain_text(text: str) -> str:
+    """Return ``text`` in lower case and without accents and other marks."""
+    lowered = text.lower()
+    return lowered if lowered.isascii() else _without_marks(lowered)
+
+
+def has_pieces(plain: str) -> bool:
+    """Return whether any of a plain text is looked up by pieces."""
+    return not plain.isascii() and _IN_PIECES.search(plain) is not None
+
+
+def spaced_words(plain: str) -> list[str]:
+    """Return those words of a plain text that are not looked up by pieces, in order, with repetitions."""
+    if plain.isascii():
+        return plain.translate(_BETWEEN).split()
+    return _WORD.findall(_IN_PIECES.sub(" ", plain))
+
+
 def search_text(text: str) -> str:
     """Return ``text`` as a database's own parser should see it: with the pieces of words in place of the words."""
     if text.isascii():
         return text
-    return _WORD.sub(_spaced, _without_marks(text.lower()))
+    bare = plain_text(text)
+    return bare if not has_pieces(bare) else _WORD.sub(_spaced, bare)
 
 
 def words_beyond_ascii(text: str) -> str:
@@ -78,9 +101,9 @@ def _pieces(word: str, *, asked: bool) -> list[str]:
     pieces: list[str] = []
     for run in _RUN.finditer(word):
         characters = run[0]
-        size = 2 if run["pairs"] else 3 if run["triples"] else len(characters)
+        size = 2 if run.lastgroup == "pairs" else 3 if run.lastgroup == "triples" else len(characters)
         pieces += [characters[at : at + size] for at in range(max(1, len(characters) - size + 1))]
-        if run["pairs"] and len(characters) > 1 and not asked:
+        if run.lastgroup == "pairs" and len(characters) > 1 and not asked:
             pieces += _SINGLE.findall(characters)
     return pieces
 
@@ -90,9 +113,9 @@ def _spaced(word: re.Match[str]) -> str:
 
 
 def _without_marks(lowered: str) -> str:
-    # Decomposed, a syllable of Hangul is several letters, and a voiced kana is a letter and a mark: join them again.
-    bare = _NO_LETTERS.sub(_without, unicodedata.normalize("NFKD", lowered))
-    return unicodedata.normalize("NFC", bare)
+    bare = _ACCENT.sub("", unicodedata.normalize("NFKD", lowered))
+    bare = _NO_LETTERS.sub(_without, bare)
+    return unicodedata.normalize("NFC", bare) if _IN_PARTS.search(bare) else bare
 
 
 def _without(signs: re.Match[str]) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
-from app.core.catalog.search_words import search_words
+from app.core.catalog.search_words import has_pieces, plain_text, search_words, spaced_words
 from app.engines.grounding.stemming import stem
 
 MOST_WORDS: Final = 48
@@ -40,6 +40,7 @@ class StemFinder:
         self._begins = tuple(
             {known_stem[:-1] if len(known_stem) > _SHORT else known_stem for known_stem in self._stems}
         )
+        self._pieces = [known_stem for known_stem in self._stems if has_pieces(known_stem)]
         self._seen: dict[str, str | None] = {}
 
     def counts(self, text: str) -> Counter[str]:
@@ -47,8 +48,11 @@ class StemFinder:
         counts: Counter[str] = Counter()
         if not text or not self._begins:
             return counts
-        seen = self._seen
-        for word, times in Counter(search_words(text)).items():
+        seen, plain = self._seen, plain_text(text)
+        if not plain.isascii():
+            # Cutting a long text into pieces takes three times as long as looking for some.
+            counts.update({piece: times for piece in self._pieces if (times := plain.count(piece))})
+        for word, times in Counter(spaced_words(plain)).items():
             if word not in seen:
                 seen[word] = self._wanted_stem(word)
             wanted_stem = seen[word]
