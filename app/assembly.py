@@ -72,6 +72,7 @@ from app.services.declare.declarations import DeclarationService
 from app.services.documents.collections import CollectionService
 from app.services.documents.indexing import DocumentIndexing
 from app.services.documents.ingestion import IngestionService
+from app.services.documents.preparation import DocumentWords
 from app.services.documents.retrieval import RetrievalService
 from app.services.documents.vectors import DocumentVectors
 from app.services.forward.client_connections import ClientConnections
@@ -364,6 +365,7 @@ async def opened(
                         purge_disclosures=disclosure.purge_expired,
                         purge_ingestions=ingestion.purge,
                         embed_documents=DocumentVectors(database, embedder).embed_missing,
+                        prepare_documents=DocumentWords(database).prepare_stored,
                         outlets=outlets,
                         purge_events=retention.run,
                         purge_tombstones=TombstoneService(database, now).purge,

@@ -48,6 +48,9 @@ def jobs_of(replica: Replica, purged: list[str]) -> dict[str, Job]:
     async def embed_documents() -> None:
         purged.append("vectors")
 
+    async def prepare_documents() -> None:
+        purged.append("words")
+
     async def purge_events() -> None:
         purged.append("events")
 
@@ -65,6 +68,7 @@ def jobs_of(replica: Replica, purged: list[str]) -> dict[str, Job]:
         purge_disclosures=purge_disclosures,
         purge_ingestions=purge_ingestions,
         embed_documents=embed_documents,
+        prepare_documents=prepare_documents,
         outlets=Outlets.over(replica.audit, [], []),
         purge_events=purge_events,
         purge_tombstones=purge_tombstones,
@@ -86,6 +90,7 @@ async def test_every_job_of_the_house_runs_and_may_run_again(replica: Replica) -
         "disclosures",
         "ingestions",
         "vectors",
+        "words",
         "tombstones",
         "events",
     )

@@ -206,3 +206,18 @@ async def test_collections_of_other_tenants_are_as_good_as_absent(rest: Rest) ->
     added = (await add(rest)).json()["document"]["id"]
     for path in (f"{URL}/notes", f"{URL}/notes/documents", f"{URL}/notes/documents/{added}"):
         assert (await rest.call("GET", path, tenant="system")).status_code == 404
+
+
+async def test_japanese_is_found_by_its_words(rest: Rest) -> None:
+    await make(rest)
+    texts = {
+        "budget": "今年の予算は取締役会で承認されました。",
+        "weather": "明日の天気は晴れでしょう。",
+    }
+    for name, body in texts.items():
+        await add(rest, external_id=name, title=name, text=body)
+    question = "予算の承認"
+    context = [{"type": "text", "text": question}]
+    answer = (await rest.invoke("document_retrieval", context, roles=[Role.INVOKER])).json()
+    assert answer["metadata"]["sources"][0]["title"] == "budget"
+    assert texts["budget"] in answer["content"][0]["text"]

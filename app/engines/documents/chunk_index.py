@@ -5,11 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from app.core.catalog.search_words import count_words
 from app.engines.documents.scoring import K1, TITLE_WEIGHT, B
-from app.engines.documents.words import count_words, stems_of
+from app.engines.documents.words import stems_of
 from app.engines.resilience import Rules
 
-FORMAT: Final = "1"
+FORMAT: Final = "2"
 """Part of the name of every index; change it to build new indexes where the stored form of a chunk changes."""
 
 MOST_PARTS: Final = 30_000

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from app.engines.documents.words import StemFinder, count_words
+from app.core.catalog.search_words import count_words
+from app.engines.documents.words import StemFinder
 from app.engines.grounding.stemming import stem
 
 K1: Final = 1.2
@@ -16,6 +17,9 @@ IMAGINED: Final = 50
 
 UNRELATED: Final = 0.1
 """The cosine of unrelated texts, for sentence encoders of this kind."""
+
+EQUAL_VOTE: Final = 0.5
+"""The share of the semantic score where words and meaning count alike."""
 
 ALIKE: Final = 0.8
 """The cosine of a query and a text that answers it in almost the same words."""
@@ -70,9 +74,12 @@ def semantic_score(cosine: float) -> float:
     return min(1.0, max(0.0, (cosine - UNRELATED) / (ALIKE - UNRELATED)))
 
 
-def fused(lexical: float, semantic: float | None) -> float:
-    """Return the score that orders chunks: the mean of both, as 0 and 1 mean the same in each."""
-    return lexical if semantic is None else (lexical + semantic) / 2
+def fused(lexical: float, semantic: float | None, vote: float = EQUAL_VOTE) -> float:
+    """Return the score that orders chunks: the mean of both, as 0 and 1 mean the same in each.
+
+    ``vote`` (0..1) is the share of the semantic one in it.
+    """
+    return lexical if semantic is None else lexical + vote * (semantic - lexical)
 
 
 def relevance(score: float) -> float:

@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
-_STATE: Final = "parts.json"
+from app.core.catalog.search_words import search_text
+
+_STATE: Final = "parts.2.json"
+"""Change it with the form of what is indexed: a folder without this file is incomplete, and is replaced."""
 _FIELDS: Final = ("title", "headings", "text")
 _BOOSTS: Final = {"title": 2.0}
 _HEAP_BYTES: Final = 32_000_000
@@ -78,7 +81,9 @@ def build_index(folder: Path, parts: Mapping[int, int], rows: Iterable[Row]) -> 
     index = tantivy.Index(builder.build(), path=str(folder))
     writer = index.writer(heap_size=_HEAP_BYTES, num_threads=1)
     for number, part, title, headings, text in rows:
-        document = {"number": number, "part": [str(part)], "title": title, "headings": headings, "text": text}
+        document = {"number": number, "part": [str(part)]} | {
+            name: search_text(value) for name, value in zip(_FIELDS, (title, headings, text), strict=True)
+        }
         writer.add_document(tantivy.Document(**document))
     writer.commit()
     writer.wait_merging_threads()

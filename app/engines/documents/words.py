@@ -1,24 +1,19 @@
 """Split texts and queries into the words that documents are ranked by."""
 
-import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
+from app.core.catalog.search_words import has_pieces, plain_text, search_words, spaced_words
 from app.engines.grounding.stemming import stem
 
 MOST_WORDS: Final = 48
 """Most different words of a query that are looked up: the first ones."""
 
-_WORD: Final = re.compile(r"[^\W_]+")
-_BETWEEN: Final = {code: " " for code in range(128) if not chr(code).isalnum()}
-"""Separators of ASCII words: replacing them by blanks and splitting takes a quarter of the time of the pattern."""
-_ACCENT: Final = re.compile("[\u0300-\u036f]")
 _SHORT: Final = 2
 _STOP_WORDS: Final = frozenset(
-    _WORD.findall(
+    search_words(
         """
         a about after again all also am an and any are as at be because been before being below between both but by
         can could did do does doing down during each few for from further had has have having he her here hers him
@@ -31,20 +26,9 @@ _STOP_WORDS: Final = frozenset(
 )
 
 
-def words_of(text: str) -> list[str]:
-    """Return the words of ``text`` in lower case and without accents, in order, with repetitions."""
-    lowered = text.lower()
-    return lowered.translate(_BETWEEN).split() if lowered.isascii() else _WORD.findall(_plain(lowered))
-
-
 def stems_of(text: str) -> list[str]:
     """Return the stems of the words of ``text``, in order, with repetitions."""
-    return [stem(word) for word in words_of(text)]
-
-
-def count_words(*texts: str) -> int:
-    """Return the total length of ``texts`` in words between spaces, the measure for comparing lengths."""
-    return sum(len(text.split()) for text in texts)
+    return [stem(word) for word in search_words(text)]
 
 
 class StemFinder:
@@ -56,6 +40,7 @@ class StemFinder:
         self._begins = tuple(
             {known_stem[:-1] if len(known_stem) > _SHORT else known_stem for known_stem in self._stems}
         )
+        self._pieces = [known_stem for known_stem in self._stems if has_pieces(known_stem)]
         self._seen: dict[str, str | None] = {}
 
     def counts(self, text: str) -> Counter[str]:
@@ -63,8 +48,11 @@ class StemFinder:
         counts: Counter[str] = Counter()
         if not text or not self._begins:
             return counts
-        seen = self._seen
-        for word, times in Counter(words_of(text)).items():
+        seen, plain = self._seen, plain_text(text)
+        if not plain.isascii():
+            # Cutting a long text into pieces takes three times as long as looking for some.
+            counts.update({piece: times for piece in self._pieces if (times := plain.count(piece))})
+        for word, times in Counter(spaced_words(plain)).items():
             if word not in seen:
                 seen[word] = self._wanted_stem(word)
             wanted_stem = seen[word]
@@ -83,11 +71,7 @@ class StemFinder:
 def asked_words(question: str) -> tuple[str, ...]:
     """Return the different words of a query without stop words, one for each stem; all words where none is left."""
     word_by_stem: dict[str, str] = {}
-    query_words = words_of(question)
+    query_words = search_words(question, asked=True)
     for word in [word for word in query_words if word not in _STOP_WORDS] or query_words:
         word_by_stem.setdefault(stem(word), word)
     return tuple(word_by_stem.values())[:MOST_WORDS]
-
-
-def _plain(text: str) -> str:
-    return _ACCENT.sub("", unicodedata.normalize("NFKD", text))

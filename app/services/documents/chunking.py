@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.core.catalog.collections import DocumentDetails
+from app.core.catalog.search_words import count_words
 from app.core.contracts.engines import Embedder
 from app.core.errors import TooLargeError, UpstreamUnavailableError
 from app.engines.documents.chunking import chunked
 from app.engines.documents.extraction import Extracted, media_type_of
-from app.engines.documents.words import count_words
 from app.services.documents.retrieval import embedder_name
 from app.store.documents.collection_documents import StoredChunk, embedded_text
 

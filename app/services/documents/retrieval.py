@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from heapq import nlargest
 from typing import Final, NamedTuple
 
 from app.core.contracts.engines import (
@@ -21,6 +22,7 @@ from app.engines.documents.passages import assembled_text
 from app.engines.documents.scoring import Statistics, fused, lexical_scores, rarity, relevance, semantic_score
 from app.engines.documents.tantivy_index import TantivyIndex
 from app.engines.documents.vectors import PartKey, PartVectors, VectorMemory, assembled, likeness, nearest
+from app.engines.documents.votes import vote_of_meaning
 from app.engines.documents.words import asked_words
 from app.services.documents.indexed_search import NOTHING_PROPOSED, IndexedSearch, Mark
 from app.services.documents.side_index import SideIndex
@@ -58,6 +60,8 @@ _EMBEDDED_CHARACTERS: Final = 320
 _LOOKED_FOR: Final = 16
 """How many words of a question, the rarest ones, propose chunks; the others only count in the score."""
 _LOOKED_UP_CHARACTERS: Final = 4000
+_LANGUAGE_TOLD_BY: Final = 3
+"""How many of the chunks that match best by words tell the language of what is searched."""
 _CHUNKS_SHOWN: Final = 3
 _CLOSE: Final = 0.8
 """Further chunks of a document are shown if their score is at least this part of its best chunk's."""
@@ -133,7 +137,7 @@ class RetrievalService:
         question, embedded = await self._embed_question(query)
         proposed = await self._propose(query.tenant, parts, marks, question)
         candidates = await self._searched(query, question, proposed)
-        passages = await asyncio.to_thread(_ranked, candidates, query)
+        passages = await asyncio.to_thread(_ranked, candidates, query, question.embedder)
         degraded = (embedded is not None and embedded.degraded) or proposed.report.degraded
         if candidates.cosines is None or embedded is None:
             name = INDEXED_LEXICAL if proposed.parts else LEXICAL.name
@@ -335,15 +339,22 @@ def _compared(
     return likeness(vectors_of_parts, vector, numbers) | nearest(vectors_of_parts, vector, limit)
 
 
-def _ranked(candidates: _Candidates, query: RetrievalQuery) -> list[RetrievedPassage]:
+def _ranked(candidates: _Candidates, query: RetrievalQuery, embedder: str) -> list[RetrievedPassage]:
     """Return a passage for each of the best documents: its most relevant chunks, in the order of the document."""
     chunks, cosines = candidates.chunks, candidates.cosines
     texts = [(item.title, item.headings, item.text) for item in chunks]
     lexical = lexical_scores(candidates.words, candidates.statistics, texts)
+    vote = 0.0
+    if cosines is not None:
+        best_by_words = nlargest(
+            _LANGUAGE_TOLD_BY, zip(lexical, chunks, strict=True), key=lambda item: item[0]
+        )
+        telling = [chunk.text for score, chunk in best_by_words if score > 0]
+        vote = vote_of_meaning(embedder, query.text[:_EMBEDDED_CHARACTERS], telling)
     by_document: dict[str, list[tuple[float, FoundChunk]]] = {}
     for chunk, score in zip(chunks, lexical, strict=True):
         semantic = semantic_score(cosines.get(chunk.number, 0.0)) if cosines is not None else None
-        by_document.setdefault(chunk.document, []).append((round(fused(score, semantic), 4), chunk))
+        by_document.setdefault(chunk.document, []).append((round(fused(score, semantic, vote), 4), chunk))
     for scored_chunks in by_document.values():
         scored_chunks.sort(key=lambda item: (-item[0], item[1].ordinal))
     best = sorted(by_document.values(), key=lambda item: (-item[0][0], item[0][1].title, item[0][1].document))

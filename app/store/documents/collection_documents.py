@@ -9,7 +9,9 @@ from typing import Any
 from sqlalchemy import Row, Select, delete, insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.core.catalog.search_words import VERSION
 from app.store.documents.collections import grow_part, reach_part, remove_empty_parts, shrink_part
+from app.store.documents.search_words import TERMS, index_words, prepared
 from app.store.documents.tables import collection_document, collection_part, document_chunk
 from app.store.paging import paged
 
@@ -17,17 +19,13 @@ CollectionTransaction = AsyncConnection
 """What the functions here work in; an open transaction of ``Database.transaction``."""
 
 _BATCH = 500
-_TERMS = (
-    "setweight(to_tsvector('english', :title), 'A') || setweight(to_tsvector('english', :headings), 'B') || "
-    "to_tsvector('english', :text)"
-)
 _INDEX = (
     "INSERT INTO document_search (tenant, number, part, embedder, terms) "  # noqa: S608 - our own words
-    f"VALUES (:tenant, :number, :part, :embedder, {_TERMS})"
+    f"VALUES (:tenant, :number, :part, :embedder, {TERMS})"
 )
 _INDEX_WITH_VECTORS = (
     "INSERT INTO document_search (tenant, number, part, embedder, terms, embedding) "  # noqa: S608 - as above
-    f"VALUES (:tenant, :number, :part, :embedder, {_TERMS}, CAST(CAST(:vector AS text) AS vector))"
+    f"VALUES (:tenant, :number, :part, :embedder, {TERMS}, CAST(CAST(:vector AS text) AS vector))"
 )
 _MARK = "UPDATE document_search SET embedder = :embedder{} WHERE tenant = :tenant AND number = :number"
 
@@ -117,7 +115,8 @@ async def write_document(
     if old is not None:
         await _remove(tx, tenant, old)
     part = await reach_part(tx, tenant, document.collection, document.source, document.access)
-    await tx.execute(insert(collection_document).values(tenant=tenant, part=part, **_values(document)))
+    values = {"tenant": tenant, "part": part, "prepared": VERSION, **_values(document)}
+    await tx.execute(insert(collection_document).values(values))
     numbers = await _numbers(tx, len(chunks))
     rows = [
         {
@@ -136,8 +135,7 @@ async def write_document(
     ]
     for start in range(0, len(rows), _BATCH):
         await tx.execute(insert(document_chunk), rows[start : start + _BATCH])
-        if tx.dialect.name == "postgresql":
-            await _index(tx, rows[start : start + _BATCH], vectors=vectors)
+        await _index(tx, rows[start : start + _BATCH], vectors=vectors)
     await grow_part(tx, tenant, part, chunks=len(rows), words=document.words, embedder=embedder)
     await remove_empty_parts(tx, tenant, document.collection)
 
@@ -216,11 +214,16 @@ async def _numbers(tx: AsyncConnection, count: int) -> list[int]:
 
 
 async def _index(tx: AsyncConnection, rows: Sequence[dict[str, Any]], *, vectors: bool) -> None:
-    """Add chunks to the index of PostgreSQL; triggers update that of SQLite."""
+    """Add chunks to the index; on SQLite triggers do, but for words beyond ASCII."""
+    if tx.dialect.name != "postgresql":
+        await index_words(tx, rows)
+        return
+    texts = await prepared(rows)
     values = [
-        {name: row[name] for name in ("tenant", "number", "part", "title", "headings", "text", "embedder")}
+        {name: row[name] for name in ("tenant", "number", "part", "embedder")}
+        | text_row
         | ({"vector": spelled(row["vector"]) if row["vector"] is not None else None} if vectors else {})
-        for row in rows
+        for row, text_row in zip(rows, texts, strict=True)
     ]
     statement = _INDEX_WITH_VECTORS if vectors else _INDEX
     await tx.execute(text(statement), values)

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -42,6 +43,19 @@ _NOT_A_WORD = re.compile(r"[^\w]")
 _MERGED_PAGES = 400
 
 
+class _TextIndex(NamedTuple):
+    """A table of FTS5, the columns that have words, and its order by relevance."""
+
+    table: str
+    columns: str
+    rank: str
+
+
+_OWN = _TextIndex("document_search", "title headings text", "bm25(document_search, 2.0, 1.0, 1.0, 0.0)")
+_BEYOND = _TextIndex("document_search_words", "words", "bm25(document_search_words, 1.0, 0.0)")
+"""What FTS5 cuts from a text itself, and the words beyond ASCII, which we cut."""
+
+
 @dataclass(frozen=True, slots=True)
 class FoundChunk:
     """A chunk with the facts of its document that a result shows."""
@@ -68,11 +82,14 @@ async def count_matches(
     if tx.dialect.name == "postgresql":
         ((counts,),) = await fetch(tx, _COUNT, (list(parts), list(words), _MOST_COUNTED))
         return [int(count) for count in counts]
-    source, source_values = _sqlite_source(tenant, parts)
-    count = f"(SELECT count(*) FROM {source} WHERE document_search MATCH ?)"  # noqa: S608 - as above
-    statement = f"SELECT {', '.join([count] * len(words))}"
-    values = [value for word in words for value in (*source_values, _match(parts, [word]))]
-    (totals,) = await fetch(tx, statement, values)
+    subqueries: list[str] = []
+    values: list[Any] = []
+    for word in words:
+        index = _index_of(word)
+        source, source_values = _sqlite_source(index, tenant, parts)
+        subqueries.append(f"(SELECT count(*) FROM {source} WHERE {index.table} MATCH ?)")  # noqa: S608 - as above
+        values += (*source_values, _match(index, parts, [word]))
+    (totals,) = await fetch(tx, f"SELECT {', '.join(subqueries)}", values)
     return [int(total) for total in totals]
 
 
@@ -87,21 +104,25 @@ async def match_words(
 ) -> list[int]:
     """Return the numbers of the readable chunks that match best; ``words`` come rarest first.
 
-    ``weights`` state how rare each word is.
+    ``weights`` state how rare each word is. SQLite returns up to ``limit`` for words of ASCII letters, and as many for
+    others.
     """
     if not words or not parts:
         return []
     if tx.dialect.name == "postgresql":
         values = (list(parts), list(words), [float(weight) for weight in weights], _MOST_RANKED, limit)
         return [int(number) for (number,) in await fetch(tx, _MATCH, values)]
-    source, source_values = _sqlite_source(tenant, parts)
-    statement = (
-        f"SELECT document_search.rowid FROM {source} WHERE document_search MATCH ? "  # noqa: S608 - as above
-        "ORDER BY bm25(document_search, 2.0, 1.0, 1.0, 0.0), document_search.rowid LIMIT ?"
-    )
-    return [
-        int(number) for (number,) in await fetch(tx, statement, (*source_values, _match(parts, words), limit))
-    ]
+    numbers: dict[int, None] = {}
+    for index in (_OWN, _BEYOND):
+        if wanted := [word for word in words if _index_of(word) is index]:
+            source, source_values = _sqlite_source(index, tenant, parts)
+            statement = (
+                f"SELECT {index.table}.rowid FROM {source} WHERE {index.table} MATCH ? "  # noqa: S608 - as above
+                f"ORDER BY {index.rank}, {index.table}.rowid LIMIT ?"
+            )
+            rows = await fetch(tx, statement, (*source_values, _match(index, parts, wanted), limit))
+            numbers |= {int(number): None for (number,) in rows}
+    return [*numbers]
 
 
 async def compare_vectors(
@@ -186,35 +207,40 @@ async def scrub_index(database: Database) -> None:
     """
     if not database.embedded:
         return
-    pages = -_MERGED_PAGES
-    while True:
-        async with database.system_transaction() as tx:
-            before = (await tx.execute(text("SELECT total_changes()"))).scalar_one()
-            merge = "INSERT INTO document_search (document_search, rank) VALUES ('merge', :pages)"
-            await tx.execute(text(merge), {"pages": pages})
-            after = (await tx.execute(text("SELECT total_changes()"))).scalar_one()
-        if after - before < 2:  # noqa: PLR2004 - the command itself counts as one
-            break
-        pages = _MERGED_PAGES
+    for table in (_OWN.table, _BEYOND.table):
+        pages = -_MERGED_PAGES
+        while True:
+            async with database.system_transaction() as tx:
+                before = (await tx.execute(text("SELECT total_changes()"))).scalar_one()
+                merge = f"INSERT INTO {table} ({table}, rank) VALUES ('merge', :pages)"  # noqa: S608 - as above
+                await tx.execute(text(merge), {"pages": pages})
+                after = (await tx.execute(text("SELECT total_changes()"))).scalar_one()
+            if after - before < 2:  # noqa: PLR2004 - the command itself counts as one
+                break
+            pages = _MERGED_PAGES
     async with database.connection() as connection:
         await connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def _sqlite_source(tenant: str, parts: Sequence[int]) -> tuple[str, tuple[str, ...]]:
+def _index_of(word: str) -> _TextIndex:
+    return _OWN if word.isascii() else _BEYOND
+
+
+def _sqlite_source(index: _TextIndex, tenant: str, parts: Sequence[int]) -> tuple[str, tuple[str, ...]]:
     """Return the table to search and its parameters; many parts would be too long for the query of the index."""
     if len(parts) <= _MOST_NAMED_PARTS:
-        return "document_search", ()
+        return index.table, ()
     joined = (
-        "document_search JOIN document_chunk AS held ON held.tenant = ? "
-        "AND held.number = document_search.rowid AND held.part IN (SELECT value FROM json_each(?))"
+        f"{index.table} JOIN document_chunk AS held ON held.tenant = ? "  # noqa: S608 - as above
+        f"AND held.number = {index.table}.rowid AND held.part IN (SELECT value FROM json_each(?))"
     )
     return joined, (tenant, json.dumps(list(parts)))
 
 
-def _match(parts: Sequence[int], words: Sequence[str]) -> str:
+def _match(index: _TextIndex, parts: Sequence[int], words: Sequence[str]) -> str:
     """Return the FTS5 query; words are quoted, so that nothing in them is an operator."""
     wanted = " OR ".join(f'"{_NOT_A_WORD.sub(" ", word)}"' for word in words)
-    words_query = f"{{title headings text}} : ({wanted})"
+    words_query = f"{{{index.columns}}} : ({wanted})"
     if len(parts) > _MOST_NAMED_PARTS:
         return words_query
     part_query = " OR ".join(f'"{part}"' for part in parts)

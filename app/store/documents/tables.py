@@ -1,7 +1,8 @@
 """Tables of documents: collections, their parts by source and access, documents, chunks and ingestions.
 
 Unlike the vault's originals, documents are stored unencrypted: an index cannot search ciphertext. The search index
-itself, ``document_search``, is not a SQLAlchemy table: FTS5 on SQLite, tsvector and pgvector on PostgreSQL.
+itself, ``document_search``, is not a SQLAlchemy table: FTS5 on SQLite, tsvector and pgvector on PostgreSQL. On
+SQLite, whose tokenizer knows Latin letters, ``document_search_words`` has the words beyond ASCII.
 """
 
 from sqlalchemy import (
@@ -74,6 +75,7 @@ collection_part = Table(
     ),
 )
 
+# ``prepared`` is the version of the rules (search_words.VERSION) by which its words were made for the index.
 collection_document = Table(
     "collection_document",
     metadata,
@@ -93,8 +95,10 @@ collection_document = Table(
     _number("characters"),
     Column("created", Instant, nullable=False),
     Column("updated", Instant, nullable=False),
+    Column("prepared", BigInteger, nullable=False, server_default="0"),
     PrimaryKeyConstraint("tenant", "id"),
     UniqueConstraint("tenant", "collection", "source", "external_id"),
+    Index(None, "prepared", "tenant"),
     ForeignKeyConstraint(
         ["tenant", "part"], ["collection_part.tenant", "collection_part.id"], ondelete="CASCADE"
     ),

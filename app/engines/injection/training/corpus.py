@@ -12,10 +12,14 @@ from typing import Final
 
 from app.engines.injection.training.frames import made_up
 from app.engines.injection.training.grammar import (
+    BROAD,
+    BROAD_COUNTS,
     CONTRAST_COUNTS,
     CONTRASTS,
     COUNTS,
     GRAMMAR,
+    KEPT,
+    KEPT_COUNTS,
     WIDER,
     WIDER_COUNTS,
     drawn,
@@ -38,6 +42,7 @@ GRAMMARS: Final[Mapping[str, tuple[Path, Mapping[str, int]]]] = {
     "grammar": (GRAMMAR, COUNTS),
     "contrast": (CONTRASTS, CONTRAST_COUNTS),
     "wider": (WIDER, WIDER_COUNTS),
+    "broad": (BROAD, BROAD_COUNTS),
 }
 _SEED: Final = 20261121
 _SPLIT_SEED: Final = 7
@@ -129,3 +134,8 @@ def training_set(folder: Path) -> list[Example]:
     examples += [Example(text, attack=True, source="own") for text in halves(own(OWN_ATTACKS))[0]]
     examples += [Example(text, attack=False, source="own") for text in halves(own(OWN_HARMLESS))[0]]
     return examples
+
+
+def kept_examples() -> list[Example]:
+    """Return texts of frames and words that nothing is learned from: the threshold is chosen on them."""
+    return [Example(one.text, one.attack, "kept", one.frame) for one in drawn(KEPT, KEPT_COUNTS)]

@@ -55,6 +55,42 @@ WIDER_COUNTS: Final[Mapping[str, int]] = {
 }
 """The third grammar: many short frames by another hand, harmless ones and attacks of the same kinds."""
 
+BROAD: Final = GRAMMAR.with_name("broad.json")
+BROAD_COUNTS: Final[Mapping[str, int]] = {
+    "harmless_broad_shape": 900,
+    "harmless_broad_shots": 600,
+    "harmless_broad_tail": 300,
+    "harmless_broad_plain": 900,
+    "harmless_broad_talk": 900,
+    "harmless_broad_mode": 900,
+    "harmless_broad_quoted": 1000,
+    "harmless_broad_trigger": 900,
+    "harmless_broad_abroad": 1300,
+    "attack_broad_shape": 1200,
+    "attack_broad_shots": 700,
+    "attack_broad_mode": 1000,
+    "attack_broad_quoted": 600,
+    "attack_broad_abroad": 1500,
+}
+"""The fourth grammar: what the third one taught too little of, in seven languages, by another hand."""
+
+KEPT: Final = GRAMMAR.with_name("kept.json")
+KEPT_COUNTS: Final[Mapping[str, int]] = {
+    "harmless_kept_shape": 200,
+    "harmless_kept_shots": 120,
+    "harmless_kept_tail": 40,
+    "harmless_kept_mode": 200,
+    "harmless_kept_quoted": 200,
+    "harmless_kept_people": 200,
+    "harmless_kept_abroad": 82,
+    "attack_kept_shape": 200,
+    "attack_kept_shots": 200,
+    "attack_kept_mode": 200,
+    "attack_kept_quoted": 200,
+    "attack_kept_abroad": 200,
+}
+"""The fifth grammar, with other frames and other words than the fourth: nothing is learned from it."""
+
 _SEED: Final = 97
 _SYMBOL: Final = re.compile(r"\{(\w+)\}")
 
@@ -94,7 +130,7 @@ def _typed(text: str, draw: random.Random) -> str:
     return text.lower().rstrip(".!?")
 
 
-@lru_cache(maxsize=3)
+@lru_cache(maxsize=5)
 def _rules(grammar: Path) -> dict[str, list[str]]:
     rules: dict[str, list[str]] = json.loads(grammar.read_text(encoding="utf-8"))
     return rules

@@ -14,7 +14,7 @@ from app.engines.injection.training.corpus import (
     TOOL_REQUESTS,
     reference,
 )
-from app.engines.injection.training.grammar import CONTRASTS, GRAMMAR, WIDER
+from app.engines.injection.training.grammar import BROAD, CONTRASTS, GRAMMAR, KEPT, WIDER
 
 RECIPE: Final = "app/engines/injection/training"
 
@@ -80,6 +80,8 @@ _OWN: Final = (
     ("A grammar of our own", GRAMMAR),
     ("A grammar of contrasts of our own", CONTRASTS),
     ("A grammar of wider frames of our own", WIDER),
+    ("A grammar of broader frames of our own", BROAD),
+    ("A grammar of our own, for the threshold alone", KEPT),
 )
 
 

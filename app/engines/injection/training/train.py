@@ -16,7 +16,7 @@ from sklearn.model_selection import StratifiedGroupKFold
 
 from app.engines.injection.classifier import CHAR_BITS, RULE_KINDS, WORD_BITS, features, rule_features, spans
 from app.engines.injection.matching import RuleMatcher
-from app.engines.injection.training.corpus import ORDINARY, Example, training_set
+from app.engines.injection.training.corpus import ORDINARY, Example, kept_examples, training_set
 from app.engines.injection.training.manifest import manifest
 from app.engines.injection.views import views
 
@@ -35,6 +35,7 @@ WEIGHTS: Final[Mapping[str, float]] = {
     "grammar": 0.4,
     "contrast": 1.5,
     "wider": 1.5,
+    "broad": 1.0,
     "self-instruct": 3.0,
     "fastchat": 3.0,
 }
@@ -47,7 +48,7 @@ LOOKALIKE_ALARMS: Final = 0.03
 LEVELS: Final = {"strict": 0.08, "standard": LOOKALIKE_ALARMS, "permissive": 0.005}
 """The shares of harmless look-alikes that each level may flag."""
 
-LOOKALIKES: Final = frozenset({"own", "wider"})
+LOOKALIKES: Final = frozenset({"own", "wider", "broad"})
 """The sources of look-alikes: our own, and those drawn from frames that no fold has both learned and judged."""
 
 _SEED: Final = 11
@@ -143,8 +144,12 @@ def out_of_fold(examples: Sequence[Example], windows: Windows) -> Floats:
     return logits
 
 
-def threshold(examples: Sequence[Example], logits: Floats) -> float:
-    """Return the logit above which a text is suspected at the level standard, and print those of all levels."""
+def threshold(examples: Sequence[Example], logits: Floats, kept: Floats) -> float:
+    """Return the logit above which a text is suspected at the level standard, and print those of all levels.
+
+    ``kept`` are the logits of harmless texts of the grammar that nothing is learned from: they are held to the same
+    shares as the look-alikes of the folds.
+    """
     ordinary = [logit for one, logit in zip(examples, logits, strict=True) if one.source in ORDINARY]
     alike = [
         logit
@@ -152,7 +157,10 @@ def threshold(examples: Sequence[Example], logits: Floats) -> float:
         if one.source in LOOKALIKES and not one.attack
     ]
     floor = np.quantile(ordinary, 1.0 - ORDINARY_ALARMS) if ordinary else -np.inf
-    cuts = {level: max(floor, np.quantile(alike, 1.0 - share)) for level, share in LEVELS.items()}
+    cuts = {
+        level: max(floor, *(np.quantile(harmless, 1.0 - share) for harmless in (alike, kept)))
+        for level, share in LEVELS.items()
+    }
     for level, cut in cuts.items():
         print(f"{level:12} at {1.0 / (1.0 + np.exp(cuts['standard'] - cut)):.3f}")
         report(examples, logits, cut)
@@ -198,8 +206,14 @@ def trained(examples: Sequence[Example]) -> bytes:
     windows = Windows(examples, RuleMatcher.shared())
     assert windows.rules.shape[1] == len(RULE_KINDS) + 1  # noqa: S101 - the file's layout
     logits = out_of_fold(examples, windows)
-    cut = threshold(examples, logits)
     idf, model = fitted(windows, np.arange(len(examples)))
+    kept = kept_examples()
+    kept_windows = Windows(kept, RuleMatcher.shared())
+    rows = matrix(kept_windows.counts, kept_windows.rules, idf)
+    kept_logits = highest(model.decision_function(rows), kept_windows.owner, len(kept))
+    harmless = np.array([not example.attack for example in kept])
+    cut = threshold(examples, logits, kept_logits[harmless])
+    report(kept, kept_logits, cut)
     return stored(idf, model, cut)
 
 

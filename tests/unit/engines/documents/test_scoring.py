@@ -1,13 +1,14 @@
 """Relevance means the same for every question, grows with what matches, and counts what the caller may read alone."""
 
 import struct
+from collections import Counter
 
 import pytest
 
 from app.engines.documents.passages import GAP, assembled_text
 from app.engines.documents.scoring import Statistics, fused, lexical_scores, rarity, relevance, semantic_score
 from app.engines.documents.vectors import PartKey, VectorMemory, assembled, likeness, nearest
-from app.engines.documents.words import MOST_WORDS, asked_words, count_words, words_of
+from app.engines.documents.words import MOST_WORDS, StemFinder, asked_words, stems_of
 
 
 def statistics(chunks: int = 100, words: int = 10_000, **matches: int) -> Statistics:
@@ -22,11 +23,6 @@ def test_a_question_is_its_words_that_say_something_once_per_stem() -> None:
     assert asked_words("What was discussed in the planning of plans?") == ("discussed", "planning")
     assert asked_words("to be or not to be") == ("to", "be", "or", "not")
     assert len(asked_words(" ".join(f"word{number}" for number in range(200)))) == MOST_WORDS
-
-
-def test_words_know_no_case_and_no_accents() -> None:
-    assert words_of("Caf\u00e9 d\u00c9J\u00c0_vu 2025") == ["cafe", "deja", "vu", "2025"]
-    assert count_words("a b", "c") == 3
 
 
 def test_rare_words_weigh_more_and_a_chunk_with_all_words_once_scores_about_one() -> None:
@@ -94,3 +90,12 @@ def test_the_memory_of_vectors_knows_states_and_bounds() -> None:
     assert memory.get(keys[2]) is held
     memory.forget("acme")
     assert memory.get(keys[2]) is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["東京都の東京 iPhone15を, 猫", "ภาษาไทย ไทย", "Größe, größe! мир и миру", "plain words, plain", ""],
+)
+def test_stems_are_counted_as_they_are_cut(body: str) -> None:
+    counted = Counter(stems_of(body))
+    assert StemFinder([*counted, "absent", "不在"]).counts(body) == counted

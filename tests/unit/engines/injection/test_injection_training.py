@@ -8,10 +8,11 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 from app.engines.injection.classifier import InjectionClassifier
-from app.engines.injection.training import corpus
+from app.engines.injection.training import corpus, manifest
 from app.engines.injection.training.corpus import (
     INSTRUCTIONS,
     OWN_ATTACKS,
@@ -19,13 +20,17 @@ from app.engines.injection.training.corpus import (
     TOOL_REQUESTS,
     Example,
     halves,
+    kept_examples,
     own,
     training_set,
 )
 from app.engines.injection.training.evaluate import figures
 from app.engines.injection.training.grammar import (
+    BROAD,
+    BROAD_COUNTS,
     CONTRAST_COUNTS,
     CONTRASTS,
+    KEPT,
     WIDER,
     WIDER_COUNTS,
     drawn,
@@ -57,6 +62,7 @@ def train() -> ModuleType:
 
 def test_the_recipe_gives_the_same_bytes_twice(train, monkeypatch):
     monkeypatch.setattr(train, "FOLDS", 2)
+    monkeypatch.setattr(train, "kept_examples", lambda: made_up(12))
     once, again = (train.trained(made_up(60)) for _ in range(2))
     assert once == again
     classifier = InjectionClassifier.read(once)
@@ -112,11 +118,28 @@ def test_the_grammar_gives_the_same_texts_twice_and_none_that_is_held_out():
     assert {True, False} == {one.attack for one in once}
 
 
-@pytest.mark.parametrize(("grammar", "counts"), [(CONTRASTS, CONTRAST_COUNTS), (WIDER, WIDER_COUNTS)])
+@pytest.mark.parametrize(
+    ("grammar", "counts"),
+    [(CONTRASTS, CONTRAST_COUNTS), (WIDER, WIDER_COUNTS), (BROAD, BROAD_COUNTS)],
+)
 def test_the_further_grammars_have_no_text_of_the_test_part(grammar, counts):
     learned = {one.text for one in drawn(grammar, counts)}
     assert len(learned) > 5_000
     assert not learned & {one.text for one in requests(1_000)}
+
+
+def test_nothing_is_learned_from_the_kept_grammar_and_it_moves_the_threshold(train):
+    kept, learned = kept_examples(), made_up(60)
+    assert {one.attack for one in kept} == {True, False}
+    frames = json.loads(KEPT.read_text())
+    assert not set(frames) & set(json.loads(BROAD.read_text())) - {"t", "f", "y"}
+    texts = {one.text for one in drawn(BROAD, BROAD_COUNTS)} | {
+        one.text for one in drawn(WIDER, WIDER_COUNTS)
+    }
+    assert not texts & {one.text for one in kept}
+    logits = np.zeros(len(learned))
+    low, high = (train.threshold(learned, logits, np.full(50, value)) for value in (-1.0, 2.0))
+    assert (low, high) == (0.0, 2.0)
 
 
 def test_the_test_part_is_told_apart():
@@ -125,8 +148,8 @@ def test_the_test_part_is_told_apart():
         [hit for (bad, _), found in hits.items() if bad is wanted for hit in found]
         for wanted in (False, True)
     )
-    assert sum(harmless) / len(harmless) <= 0.06
-    assert sum(attacks) / len(attacks) >= 0.86
+    assert sum(harmless) / len(harmless) <= 0.04
+    assert sum(attacks) / len(attacks) >= 0.92
     assert all(sum(hits[True, kind]) / 40 >= 0.7 for kind in ("disguised spellings", "gibberish suffixes"))
     assert all(sum(hits[True, kind]) / 40 >= 0.9 for kind in ("plain orders", "quoted order", "authority"))
 
@@ -138,10 +161,13 @@ def test_the_manifest_names_all_that_the_weights_were_made_from():
         "frames.py",
         "texts/grammar.json",
         "texts/contrasts.json",
+        "texts/broad.json",
+        "texts/kept.json",
         f"texts/{OWN_ATTACKS}",
         f"texts/{OWN_HARMLESS}",
     ):
         file = TRAINING / name
         assert own_files[f"app/engines/injection/training/{name}"] == sha256(file.read_bytes()).hexdigest()
+    assert {path.name for _, path in manifest._OWN} >= {path.name for path in (TRAINING / "texts").iterdir()}
     assert any("standard library of Python" in one["name"] for one in described["data"])
     assert "version of Python" in described["note"]
