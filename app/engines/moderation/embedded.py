@@ -10,6 +10,7 @@ import numpy as np
 from app.core.contracts.engines import Embedder, EngineReport, Moderation
 from app.core.contracts.moderation import POLICIES
 from app.core.errors import InvalidArgumentsError, UpstreamUnavailableError
+from app.engines.moderation.languages import LanguageClassifier, judged_language, window_language
 from app.engines.moderation.model import Floats, ModerationClassifier
 from app.engines.moderation.stance import HELD, VERSION, held_policies
 from app.engines.moderation.windows import judged_windows
@@ -37,6 +38,8 @@ class _Judged:
     """What is judged in them."""
     by_words: Floats
     scores: Floats
+    languages: list[str | None]
+    """What ``window_language`` says of each window; one in English has none."""
 
 
 class EmbeddedModerator:
@@ -48,6 +51,7 @@ class EmbeddedModerator:
     def __init__(self, embedder: Embedder | None = None) -> None:
         self._embedder = embedder
         self._classifier: ModerationClassifier | None = None
+        self._in_languages: LanguageClassifier | None = None
         self._loading = threading.Lock()
 
     async def moderate(self, texts: Sequence[str], policies: Sequence[str]) -> Moderation:
@@ -59,6 +63,8 @@ class EmbeddedModerator:
             )
         judged, classifier = await asyncio.to_thread(self._by_words, texts)
         encoded = await self._encoded(judged, classifier)
+        languages = self._languages()
+        await asyncio.to_thread(_raise_by_language, judged, languages)
         _hold(judged)
         name = "embedded-moderation" if encoded else "embedded-lexical"
         columns = [POLICIES.index(policy) for policy in policies]
@@ -80,13 +86,19 @@ class EmbeddedModerator:
                     for policy, column in zip(policies, columns, strict=True)
                 }
             )
-        return Moderation(scores, EngineReport(name, f"{classifier.version}-{VERSION}"), places)
+        return Moderation(scores, EngineReport(name, f"{classifier.version}-{languages.version}-{VERSION}"), places)
 
     def _loaded(self) -> ModerationClassifier:
         with self._loading:
             if self._classifier is None:
                 self._classifier = ModerationClassifier.embedded()
             return self._classifier
+
+    def _languages(self) -> LanguageClassifier:
+        with self._loading:
+            if self._in_languages is None:
+                self._in_languages = LanguageClassifier.embedded()
+            return self._in_languages
 
     def _by_words(self, texts: Sequence[str]) -> tuple[list[_Judged], ModerationClassifier]:
         classifier = self._loaded()
@@ -97,11 +109,20 @@ class EmbeddedModerator:
             together = different[begin : begin + _TOGETHER]
             logits_by_piece.update(zip(together, classifier.judged_by_words(together), strict=True))
         judged = []
-        for each in read:
+        for text, each in zip(texts, read, strict=True):
             spans, pieces = [span for span, _ in each], [piece for _, piece in each]
             rows = [logits_by_piece[piece] for piece in pieces]
             by_words = np.array(rows, dtype=np.float32).reshape(len(rows), len(POLICIES))
-            judged.append(_Judged(spans, pieces, by_words, classifier.scores_by_words(by_words, len(rows))))
+            whole = judged_language(text)
+            judged.append(
+                _Judged(
+                    spans,
+                    pieces,
+                    by_words,
+                    classifier.scores_by_words(by_words, len(rows)),
+                    [window_language(piece, whole) for piece in pieces],
+                )
+            )
         return judged, classifier
 
     async def _encoded(self, judged: list[_Judged], classifier: ModerationClassifier) -> bool:
@@ -149,6 +170,22 @@ def _rescore(
         judged_text.scores[row] = classifier.scores(
             logits[position], by_words[position], len(judged_text.spans)
         )
+
+
+def _raise_by_language(judged: list[_Judged], classifier: LanguageClassifier) -> None:
+    """Raise the scores of windows in other languages than English to what the classifier for these says."""
+    places = [
+        (judged_text, row, language)
+        for judged_text in judged
+        for row, language in enumerate(judged_text.languages)
+        if language is not None
+    ]
+    for begin in range(0, len(places), _TOGETHER):
+        together = places[begin : begin + _TOGETHER]
+        logits = classifier.logits([judged_text.pieces[row] for judged_text, row, _ in together])
+        for own, (judged_text, row, language) in zip(logits, together, strict=True):
+            scores = classifier.scores(own, language, len(judged_text.spans))
+            judged_text.scores[row] = np.maximum(judged_text.scores[row], scores)
 
 
 def _hold(judged: list[_Judged]) -> None:

@@ -80,7 +80,7 @@ def _fit_one(data: Data, policy: int) -> NDArray[np.float64]:
         pull = by_columns.times((errors * len(y)).astype(np.float32)).astype(np.float64) / len(y)
         return value, np.append(pull + WORDS_PENALTY * inner, errors.sum())
 
-    return minimized(loss, np.zeros(WIDTH + 1), WORDS_ROUNDS)
+    return minimized(loss, np.zeros(x.width + 1), WORDS_ROUNDS)
 
 
 def balanced(labels: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:

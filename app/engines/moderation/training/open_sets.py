@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from app.core.contracts.moderation import POLICIES
-from app.engines.moderation.training.examples import Example, labelled
-
-Labels = Mapping[str, int | None]
+from app.engines.moderation.training.examples import Example, Labels, labelled
 
 
 class OpenSet(NamedTuple):

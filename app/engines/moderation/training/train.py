@@ -103,13 +103,13 @@ def manifest(weights: Path, data: Path, folder: Path, examples: Sequence[Example
     """Return what the weights are and of what they were made: the file ``data`` and the sets of ``folder``."""
     files = {one.source: folder / f"{one.file}.jsonl.gz" for one in SETS}
     sources = sorted({example.source for example in examples} & set(LICENCES))
-    digests = {path: _digest(path) for path in {data, *files.values()}}
+    digests = {path: digest(path) for path in {data, *files.values()}}
     own = [
         Path(__file__).with_name(name) for name in ("contrast_pairs.jsonl", "templates.json", "stances.json")
     ]
     return {
         weights.name: {
-            "sha256": _digest(weights),
+            "sha256": digest(weights),
             "bytes": weights.stat().st_size,
             "licence": "Apache-2.0",
             "recipe": RECIPE,
@@ -120,13 +120,14 @@ def manifest(weights: Path, data: Path, folder: Path, examples: Sequence[Example
                     for licence, url in [LICENCES[one]]
                     for path in [files.get(one, data)]
                 ),
-                *({"name": one.name, "sha256": _digest(one), "licence": "Apache-2.0"} for one in own),
+                *({"name": one.name, "sha256": digest(one), "licence": "Apache-2.0"} for one in own),
             ],
         }
     }
 
 
-def _digest(path: Path) -> str:
+def digest(path: Path) -> str:
+    """Return the checksum of a file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 

@@ -1,0 +1,103 @@
+"""The classifier for texts in other languages than English, by their words and characters alone.
+
+The shared encoder and the classifiers of ``model.py`` read English. Here one regression for each policy reads hashed
+n-grams in all languages of ``TOLD``; each language has thresholds of its own, and so have texts whose language cannot
+be told.
+"""
+
+import hashlib
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+
+from app.core.contracts.moderation import POLICIES
+from app.engines.moderation.features import TextFeatures, features_of
+from app.engines.moderation.model import MARKS, Floats, calibrated, raised
+from app.engines.pii.names.language_words import WORDS
+from app.engines.pii.names.languages import language_of
+
+TOLD: Final = ("de", "fr", "es", "it", "pt", "nl", "zh")
+"""Languages that were learned from and have thresholds of their own, in the order of ``knots``."""
+
+UNTOLD: Final = "und"
+"""Stands for a text whose language cannot be told; its thresholds are the last of ``knots``."""
+
+_CHARACTERS: Final = re.compile("([\u3400-\u4dbf\u4e00-\u9fff])")
+_ENGLISH: Final = re.compile(r"(?i)\b(?:the|and|of|is|you|this|that|my|your|how|with)\b")
+_ACCENTS: Final = str.maketrans("àáâãäçèéêëìíîïñòóôõöùúûü", "aaaaaceeeeiiiinooooouuuu")
+
+
+def judged_language(text: str) -> str | None:
+    """Return in which language of ``TOLD`` a whole text is, ``UNTOLD``, or None where it is in another one."""
+    code = language_of(text)
+    return UNTOLD if code is None else code if code in TOLD else None
+
+
+def window_language(window: str, whole: str | None) -> str | None:
+    """Return the same for a window of a text in ``whole``; a window that does not tell is as its text is."""
+    if whole in TOLD or (whole is None and _ENGLISH.search(window)):
+        return whole
+    return judged_language(window) if whole == UNTOLD or language_of(window) in TOLD else None
+
+
+@cache
+def _common_words() -> frozenset[str]:
+    """Return the words that hold two words of content apart, without accents as windows are."""
+    return frozenset(
+        word for code in TOLD for word in WORDS.get(code, "").translate(_ACCENTS).split() if code in WORDS
+    )
+
+
+def language_features(texts: Sequence[str]) -> TextFeatures:
+    """Return the features of windows; each Chinese character is a word, as no blank stands between words."""
+    return features_of([_CHARACTERS.sub(r" \1 ", text) for text in texts], _common_words())
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageClassifier:
+    """The weights: ``words`` has a row for each feature and a column for each policy.
+
+    ``knots`` has the logits at ``MARKS`` for each of ``(*TOLD, UNTOLD)`` and each policy.
+    """
+
+    words: Floats
+    words_bias: Floats
+    knots: Floats
+    version: str
+
+    @classmethod
+    def embedded(cls) -> "LanguageClassifier":
+        """Return the classifier of this package."""
+        return cls.read(files("app.engines.moderation").joinpath("weights/languages.npz").read_bytes())
+
+    @classmethod
+    def read(cls, data: bytes) -> "LanguageClassifier":
+        """Return the classifier in an npz file; its version is the beginning of the file's digest."""
+        with np.load(io.BytesIO(data)) as archive:
+            arrays = {name: archive[name].astype(np.float32) for name in archive.files}
+        return cls(**arrays, version=hashlib.sha256(data).hexdigest()[:12])
+
+    def logits(self, windows: Sequence[str]) -> Floats:
+        """Return the logits of windows, a row for each and a column for each policy."""
+        found = language_features(windows)
+        weights = self.words.take(found.columns, axis=0)
+        rows = np.empty((len(windows), len(POLICIES)), dtype=np.float32)
+        for number, (start, end) in enumerate(pairwise(found.starts.tolist())):
+            rows[number] = found.values[start:end] @ weights[start:end] + self.words_bias
+        return rows
+
+    def scores(self, logits: Floats, language: str, neighbours: int) -> Floats:
+        """Return the scores 0..1 of one window in ``language``; ``neighbours`` is the number of windows of its text.
+
+        Where the language cannot be told, scores below the first of ``MARKS`` are 0: they decide nothing.
+        """
+        knots = self.knots[(*TOLD, UNTOLD).index(language)]
+        scores = calibrated(logits - raised(knots, neighbours), knots)
+        return scores if language != UNTOLD else np.where(scores < MARKS[0], np.float32(0), scores)

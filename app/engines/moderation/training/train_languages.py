@@ -1,0 +1,126 @@
+"""Make the weights for other languages than English; README.md says how to run it."""
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.core.contracts.moderation import POLICIES
+from app.engines.moderation.languages import TOLD, UNTOLD, language_features
+from app.engines.moderation.model import Floats
+from app.engines.moderation.training.calibrate import knots
+from app.engines.moderation.training.examples import own_examples, read_open, read_pairs
+from app.engines.moderation.training.fit import Data, crossed, fit_words, label_matrix
+from app.engines.moderation.training.descent import SparseRows
+from app.engines.moderation.training.open_sets import read_more
+from app.engines.moderation.training.other_languages import Text, open_texts, own_texts
+from app.engines.moderation.training.train import FOLDS, SEED, digest
+from app.engines.moderation.features import WIDTH
+from app.engines.moderation.windows import LONGEST, plain
+
+ENGLISH = 8_000
+"""Harmless English texts that are learned from, so that a foreign word in one of them is no harm."""
+
+WEIGHTS: Mapping[str, float] = {
+    "own": 1.0,
+    "germeval18": 0.6,
+    "cold": 0.25,
+    "multijail": 3.0,
+    "red_instruct": 1.5,
+    "acebench": 3.0,
+    "mobie": 0.6,
+    "meddocan": 0.6,
+    "europeana": 0.4,
+    "english": 0.5,
+}
+"""How much a text counts, by its source."""
+
+SHARES = (0.08, 0.035, 0.012, 0.002)
+"""Share of the harmless texts of a language that the marks of the score let through as flags."""
+
+UNTOLD_SHARES = (0.02, 0.007, 0.002, 0.0005)
+"""The same where the language cannot be told: these flags come on top of those of the English classifiers."""
+
+TRAFFIC: Mapping[str, float] = {"own": 0.7, "english": 0.5}
+"""How much of the harmless traffic a source is, where it is there; other sources share what is left."""
+
+
+def texts_of(data: Path, folder: Path, seed: int) -> list[Text]:
+    """Return all that is learned from, each text once."""
+    found = [text for code in TOLD for text in own_texts(code, seed)]
+    found += open_texts(folder)
+    pairs = [pair for pair in read_pairs() if not pair.held_out]
+    english = [*read_open(data / "train.jsonl"), *read_more(folder / "moderation"), *own_examples(pairs, seed)]
+    harmless = [one for one in english if all(label == 0 for label in one.labels.values())]
+    chosen = np.random.default_rng(seed).permutation(len(harmless))[:ENGLISH]
+    found += [
+        Text(harmless[number].text, harmless[number].labels, "en", "english", harmless[number].group)
+        for number in sorted(chosen.tolist())
+    ]
+    return list({text.text: text for text in reversed(found) if plain(text.text).strip()}.values())[::-1]
+
+
+def as_data(texts: Sequence[Text], seed: int) -> Data:
+    """Return ``texts`` as matrices; a text longer than a window is cut to one."""
+    numbers: dict[str, int] = {}
+    groups = np.array([numbers.setdefault(text.group, len(numbers)) for text in texts])
+    made = language_features([plain(text.text)[:LONGEST] for text in texts])
+    return Data(
+        words=SparseRows(made.columns, made.values, made.starts[:-1], WIDTH),
+        vectors=np.zeros((len(texts), 0), dtype=np.float32),
+        labels=label_matrix([text.labels for text in texts]),
+        weights=np.array([WEIGHTS[text.source] for text in texts], dtype=np.float32),
+        groups=np.random.default_rng(seed).permutation(len(numbers))[groups],
+    )
+
+
+def traffic(texts: Sequence[Text], language: str) -> NDArray[np.float64]:
+    """Return how much each text counts in the harmless traffic of ``language`` (``UNTOLD``: of all)."""
+    sources = np.array([text.source for text in texts])
+    mine = np.array(
+        [
+            all(label != 1 for label in text.labels.values()) and language in {text.language, UNTOLD}
+            for text in texts
+        ]
+    )
+    shares = {source: TRAFFIC.get(source, 0.1) for source in sorted(set(sources[mine].tolist()))}
+    weights = np.zeros(len(texts))
+    for source, share in shares.items():
+        rows = mine & (sources == source)
+        weights[rows] = share / int(rows.sum())
+    total: NDArray[np.float64] = weights / weights.sum()
+    return total
+
+
+def all_knots(texts: Sequence[Text], logits: Floats) -> Floats:
+    """Return the logits at the marks for each of ``(*TOLD, UNTOLD)``: languages x policies x marks."""
+    return np.stack(
+        [
+            knots(logits, traffic(texts, language), UNTOLD_SHARES if language == UNTOLD else SHARES)
+            for language in (*TOLD, UNTOLD)
+        ]
+    )
+
+
+def main() -> None:
+    """Train and write the weights and, beside them, what they are into the manifest."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path, help="a folder with train.jsonl")
+    parser.add_argument("more", type=Path, help="the folder of the open sets")
+    parser.add_argument("output", type=Path)
+    given = parser.parse_args()
+    texts = texts_of(given.data, given.more, SEED)
+    data = as_data(texts, SEED)
+    by_others = crossed(data, FOLDS)
+    words, bias = fit_words(data)
+    np.savez_compressed(
+        given.output, words=words.astype(np.float16), words_bias=bias, knots=all_knots(texts, by_others)
+    )
+
+
+if __name__ == "__main__":
+    main()
