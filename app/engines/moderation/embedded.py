@@ -86,7 +86,9 @@ class EmbeddedModerator:
                     for policy, column in zip(policies, columns, strict=True)
                 }
             )
-        return Moderation(scores, EngineReport(name, f"{classifier.version}-{languages.version}-{VERSION}"), places)
+        return Moderation(
+            scores, EngineReport(name, f"{classifier.version}-{languages.version}-{VERSION}"), places
+        )
 
     def _loaded(self) -> ModerationClassifier:
         with self._loading:

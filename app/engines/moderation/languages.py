@@ -1,7 +1,8 @@
 """The classifier for texts in other languages than English, by their words and characters alone.
 
-The shared encoder and the classifiers of ``model.py`` read English. Here one regression for each policy reads hashed
-n-grams in all languages of ``TOLD``; each language has thresholds of its own, and so have texts whose language cannot
+The shared encoder and the classifiers of ``model.py`` read English. Here regressions read hashed n-grams in all
+languages of ``TOLD``. Two of them tell whether there is harm: one is for deeds, one for insults and hate, since answers to
+hate are hard to tell from it and would raise the threshold of all. One for each policy says which harm it is. Each language has thresholds of its own, and so have texts whose language cannot
 be told.
 """
 
@@ -25,6 +26,12 @@ from app.engines.pii.names.languages import language_of
 
 TOLD: Final = ("de", "fr", "es", "it", "pt", "nl", "zh")
 """Languages that were learned from and have thresholds of their own, in the order of ``knots``."""
+
+ABUSE: Final = frozenset({"harassment", "hate"})
+"""Policies of the second of ``HARM``; the others are of the first."""
+
+HARM: Final = ("deed", "abuse")
+"""What the regressions behind those of the policies tell: harm that is done, threatened or asked for; and abuse."""
 
 UNTOLD: Final = "und"
 """Stands for a text whose language cannot be told; its thresholds are the last of ``knots``."""
@@ -62,9 +69,9 @@ def language_features(texts: Sequence[str]) -> TextFeatures:
 
 @dataclass(frozen=True, slots=True)
 class LanguageClassifier:
-    """The weights: ``words`` has a row for each feature and a column for each policy.
+    """The weights: ``words`` has a row for each feature and a column for each of ``(*POLICIES, *HARM)``.
 
-    ``knots`` has the logits at ``MARKS`` for each of ``(*TOLD, UNTOLD)`` and each policy.
+    ``knots`` has the logits at ``MARKS`` for each of ``(*TOLD, UNTOLD)`` and each of ``HARM``.
     """
 
     words: Floats
@@ -85,10 +92,10 @@ class LanguageClassifier:
         return cls(**arrays, version=hashlib.sha256(data).hexdigest()[:12])
 
     def logits(self, windows: Sequence[str]) -> Floats:
-        """Return the logits of windows, a row for each and a column for each policy."""
+        """Return the logits of windows, a row for each and a column for each of ``(*POLICIES, *HARM)``."""
         found = language_features(windows)
         weights = self.words.take(found.columns, axis=0)
-        rows = np.empty((len(windows), len(POLICIES)), dtype=np.float32)
+        rows = np.empty((len(windows), len(self.words_bias)), dtype=np.float32)
         for number, (start, end) in enumerate(pairwise(found.starts.tolist())):
             rows[number] = found.values[start:end] @ weights[start:end] + self.words_bias
         return rows
@@ -96,8 +103,13 @@ class LanguageClassifier:
     def scores(self, logits: Floats, language: str, neighbours: int) -> Floats:
         """Return the scores 0..1 of one window in ``language``; ``neighbours`` is the number of windows of its text.
 
-        Where the language cannot be told, scores below the first of ``MARKS`` are 0: they decide nothing.
+        The likeliest policy has the score of the harm, another one as much of it as it is likely. Where the language
+        cannot be told, harm below the first of ``MARKS`` counts as none: it decides nothing.
         """
         knots = self.knots[(*TOLD, UNTOLD).index(language)]
-        scores = calibrated(logits - raised(knots, neighbours), knots)
-        return scores if language != UNTOLD else np.where(scores < MARKS[0], np.float32(0), scores)
+        harm = float(calibrated(logits[len(POLICIES) :] - raised(knots, neighbours), knots).max())
+        if language == UNTOLD and harm < MARKS[0]:
+            harm = 0.0
+        policies = logits[: len(POLICIES)]
+        likely = np.where(policies == policies.max(), 1, 1 / (1 + np.exp(-policies)))
+        return (harm * likely).astype(np.float32)

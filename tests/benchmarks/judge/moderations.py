@@ -26,6 +26,7 @@ from app.engines.moderation.training.examples import read_pairs
 from tests.benchmarks.judge.curves import Picture, found_and_flagged, picture
 from tests.benchmarks.judge.frames import DrawnText, Frames
 from tests.benchmarks.judge.intervals import of, share
+from tests.benchmarks.judge.moderation_languages import languages_table
 from tests.benchmarks.judge.secrets import OPEN_DATA
 from tests.benchmarks.quality.moderation import FOLDER, USUAL, rivals
 from tests.benchmarks.speed.report import table
@@ -159,6 +160,7 @@ def tables(smoke: bool = False) -> Iterator[str | Picture]:
         {name: found_and_flagged(made[bad_texts], made[~bad_texts]) for name, made in scores.items()},
         "Each point is a threshold. All harmless texts are look-alikes; of ordinary requests fewer are flagged.",
     )
+    yield from languages_table(judges(), smoke)
     folder, wikipedia = os.environ.get(OPEN_DATA), os.environ.get(FOLDER)
     if folder:
         yield from _open(Path(folder), smoke)

@@ -36,6 +36,8 @@ SOURCE_WEIGHTS: Mapping[str, float] = {
     "hatemoji": 0.7,
     "edos": 0.4,
     "bbq": 0.4,
+    "multijail": 2.0,
+    "plain": 0.8,
 }
 """Small and clean sets count more; tweets, whose labels are noisy, count less."""
 

@@ -55,18 +55,18 @@ def label_matrix(labels: Sequence[Mapping[str, int | None]]) -> Labels:
 
 
 def fit_words(data: Data) -> tuple[Floats, Floats]:
-    """Return weights (features x policies) and biases of one logistic regression for each policy."""
-    fitted = [_fit_one(data, policy) for policy in range(len(POLICIES))]
+    """Return weights (features x columns) and biases of one logistic regression for each column of the labels."""
+    fitted = [_fit_one(data, column) for column in range(data.labels.shape[1])]
     return (
         np.stack([one[:-1] for one in fitted], axis=1).astype(np.float32),
         np.array([one[-1] for one in fitted], dtype=np.float32),
     )
 
 
-def _fit_one(data: Data, policy: int) -> NDArray[np.float64]:
-    known = ~np.isnan(data.labels[:, policy])
+def _fit_one(data: Data, column: int) -> NDArray[np.float64]:
+    known = ~np.isnan(data.labels[:, column])
     x = data.words[np.flatnonzero(known)]
-    y = data.labels[known, policy].astype(np.float64)
+    y = data.labels[known, column].astype(np.float64)
     weights = balanced(y, data.weights[known].astype(np.float64))
     by_columns = x.transposed()
 
@@ -96,7 +96,7 @@ def balanced(labels: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArr
 
 def logits_by_words(data: Data, fitted: tuple[Floats, Floats]) -> Floats:
     """Return what the regressions say of each row."""
-    columns = [data.words.times(fitted[0][:, policy]) for policy in range(len(POLICIES))]
+    columns = [data.words.times(fitted[0][:, column]) for column in range(data.labels.shape[1])]
     return (np.stack(columns, axis=1) + fitted[1]).astype(np.float32)
 
 

@@ -9,40 +9,24 @@ import gzip
 import json
 import random
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from app.core.contracts.moderation import POLICIES
 from app.engines.moderation.training.examples import HERE, Labels, labelled
+from app.engines.moderation.training.open_sets import multijail_policy
 
 FOLDER: Final = HERE / "languages"
 EACH: Final = {"bad": 24, "ok": 24}
 """Texts that are made of a line, twins left out."""
 
-_HEADING: Final = re.compile(r"\[(ask|bad|ok|slot)(?: (\w+))?( says)?\]")
+_HEADING: Final = re.compile(r"\[(ask|bad|ok|slot)(?: (?!says\])(\w+))?( says)?\]")
 _EITHER: Final = re.compile(r"\(([^()]*)\)")
 _SLOT: Final = re.compile(r"\{(\w+)\}")
 _SMALL: Final = 0.2
 """Share of texts that are typed without capitals and stops."""
-
-_TAGS: Final[Mapping[str, str]] = {
-    "Terrorism & organized crime": "violence",
-    "Violence & incitement": "violence",
-    "Weapons": "violence",
-    "Animal abuse": "violence",
-    "Self-harm": "self_harm",
-    "Hate speech & offensive language": "hate",
-    "Bullying & harassment": "harassment",
-    "Theft": "illicit",
-    "Property crime & vandalism": "illicit",
-    "Fraud & deception": "illicit",
-    "Substance abuse & banned substances": "illicit",
-    "Sexual exploitation & human trafficking": "illicit",
-    "Child abuse": "illicit",
-    "Soliciting personally identifiable information": "illicit",
-}
-"""The policy of a tag of MultiJail; a question with none of these is left out, as some of them are harmless."""
 
 _CATEGORIES: Final[Mapping[str, str]] = {
     "Illegal Activity": "illicit",
@@ -85,14 +69,13 @@ class _Open(NamedTuple):
 
 
 def _tweet(row: Mapping[str, Any]) -> list[str] | None:
-    kinds = {"OTHER": [], "ABUSE": ["hate"], "INSULT": ["harassment"]}
+    kinds: Mapping[str, list[str]] = {"OTHER": [], "ABUSE": ["hate"], "INSULT": ["harassment"]}
     return kinds.get(str(row["kind"]))
 
 
-def multijail(row: Mapping[str, Any]) -> list[str] | None:
-    """Return the policy of a question of MultiJail; every third group is for judging and left out."""
-    found = [_TAGS[tag] for tag in row["tags"] if tag in _TAGS]
-    return found[:1] if found and int(row["group"]) % 3 else None
+def _question(row: Mapping[str, Any]) -> list[str] | None:
+    policy = multijail_policy(row)
+    return None if policy is None else [policy]
 
 
 def _ours(policies: Callable[[Mapping[str, Any]], list[str] | None], *codes: str) -> Any:
@@ -102,7 +85,7 @@ def _ours(policies: Callable[[Mapping[str, Any]], list[str] | None], *codes: str
 SETS: Final = (
     _Open("germeval18", "moderation/germeval18_de/train", 1, _tweet),
     _Open("cold", "moderation/cold_zh/train", 3, lambda row: ["hate"] if row["offensive"] else []),
-    _Open("multijail", "moderation/multijail/all", 1, _ours(multijail, "zh", "it")),
+    _Open("multijail", "moderation/multijail/all", 1, _ours(_question, "zh", "it")),
     _Open(
         "red_instruct",
         "moderation/red_instruct/all",
@@ -125,7 +108,8 @@ def own_texts(language: str, seed: int) -> Iterator[Text]:
         for _ in range(EACH["bad" if line.policy else "ok"]):
             made.setdefault(_typed(_filled(line, asks, slots, draw), draw))
         labels = labelled([line.policy] if line.policy else [])
-        yield from (Text(text, labels, language, "own", line.group) for text in made)
+        group = f"{language} {line.group}"
+        yield from (Text(text, labels, language, "own", group) for text in made)
 
 
 def open_texts(folder: Path) -> Iterator[Text]:
@@ -152,21 +136,23 @@ def _read(path: Path) -> tuple[list[str], list[_Line], Mapping[str, list[str]]]:
     asks: list[str] = []
     lines: list[_Line] = []
     slots: dict[str, list[str]] = {}
-    heading, number = "", 0
+    numbers: Counter[str] = Counter()
+    heading = ""
     kind, name, says = "", "", False
     for line in path.read_text(encoding="utf-8").splitlines():
         match = _HEADING.fullmatch(line)
         if match is not None:
-            heading, number = line, 0
+            heading = line
             kind, name, says = match[1], match[2] or "", match[3] is not None
         elif kind == "ask":
             asks.append(line)
         elif kind == "slot":
             slots[name] = line.split("¦")
         elif line:
-            number += 1
-            # The files of all languages run in parallel: what one line says in all of them is one group.
-            lines.append(_Line(name if kind == "bad" else "", f"{heading} {number}", line, not says))
+            numbers[heading] += 1
+            lines.append(
+                _Line(name if kind == "bad" else "", f"{heading} {numbers[heading]}", line, not says)
+            )
     return asks, lines, slots
 
 

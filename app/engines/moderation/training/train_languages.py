@@ -1,8 +1,8 @@
 """Make the weights for other languages than English; README.md says how to run it."""
 
 import argparse
-import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,20 +10,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.core.contracts.moderation import POLICIES
-from app.engines.moderation.languages import TOLD, UNTOLD, language_features
+from app.engines.moderation.features import WIDTH
+from app.engines.moderation.languages import ABUSE, TOLD, UNTOLD, language_features
 from app.engines.moderation.model import Floats
 from app.engines.moderation.training.calibrate import knots
+from app.engines.moderation.training.descent import SparseRows
 from app.engines.moderation.training.examples import own_examples, read_open, read_pairs
 from app.engines.moderation.training.fit import Data, crossed, fit_words, label_matrix
-from app.engines.moderation.training.descent import SparseRows
 from app.engines.moderation.training.open_sets import read_more
-from app.engines.moderation.training.other_languages import Text, open_texts, own_texts
-from app.engines.moderation.training.train import FOLDS, SEED, digest
-from app.engines.moderation.features import WIDTH
+from app.engines.moderation.training.other_languages import FOLDER, SETS, Text, open_texts, own_texts
+from app.engines.moderation.training.train import RECIPE, SEED, digest, write_manifest
 from app.engines.moderation.windows import LONGEST, plain
+
+FOLDS = 5
 
 ENGLISH = 8_000
 """Harmless English texts that are learned from, so that a foreign word in one of them is no harm."""
+
+LICENCES: Mapping[str, tuple[str, str]] = {
+    "germeval18": ("CC-BY-4.0", "github.com/uds-lsv/GermEval-2018-Data"),
+    "cold": ("Apache-2.0", "github.com/thu-coai/COLDataset"),
+    "multijail": ("MIT", "github.com/DAMO-NLP-SG/multilingual-safety-for-LLMs"),
+    "red_instruct": ("Apache-2.0", "github.com/declare-lab/red-instruct"),
+    "acebench": ("MIT", "github.com/chenchen0103/ACEBench"),
+    "mobie": ("CC-BY-4.0", "github.com/DFKI-NLP/MobIE"),
+    "meddocan": ("CC-BY-4.0", "github.com/PlanTL-GOB-ES/SPACCC_MEDDOCAN"),
+    "europeana": ("CC0-1.0", "github.com/EuropeanaNewspapers/ner-corpora"),
+}
+"""Licence and place of publication of each open set."""
 
 WEIGHTS: Mapping[str, float] = {
     "own": 1.0,
@@ -45,7 +59,7 @@ SHARES = (0.08, 0.035, 0.012, 0.002)
 UNTOLD_SHARES = (0.02, 0.007, 0.002, 0.0005)
 """The same where the language cannot be told: these flags come on top of those of the English classifiers."""
 
-TRAFFIC: Mapping[str, float] = {"own": 0.7, "english": 0.5}
+TRAFFIC: Mapping[str, float] = {"own": 0.6, "english": 0.5, "germeval18": 0.3, "cold": 0.3}
 """How much of the harmless traffic a source is, where it is there; other sources share what is left."""
 
 
@@ -54,7 +68,11 @@ def texts_of(data: Path, folder: Path, seed: int) -> list[Text]:
     found = [text for code in TOLD for text in own_texts(code, seed)]
     found += open_texts(folder)
     pairs = [pair for pair in read_pairs() if not pair.held_out]
-    english = [*read_open(data / "train.jsonl"), *read_more(folder / "moderation"), *own_examples(pairs, seed)]
+    english = [
+        *read_open(data / "train.jsonl"),
+        *read_more(folder / "moderation"),
+        *own_examples(pairs, seed),
+    ]
     harmless = [one for one in english if all(label == 0 for label in one.labels.values())]
     chosen = np.random.default_rng(seed).permutation(len(harmless))[:ENGLISH]
     found += [
@@ -69,13 +87,29 @@ def as_data(texts: Sequence[Text], seed: int) -> Data:
     numbers: dict[str, int] = {}
     groups = np.array([numbers.setdefault(text.group, len(numbers)) for text in texts])
     made = language_features([plain(text.text)[:LONGEST] for text in texts])
+    policies = label_matrix([text.labels for text in texts])
     return Data(
         words=SparseRows(made.columns, made.values, made.starts[:-1], WIDTH),
         vectors=np.zeros((len(texts), 0), dtype=np.float32),
-        labels=label_matrix([text.labels for text in texts]),
+        labels=np.hstack([policies, harm_of(policies)]),
         weights=np.array([WEIGHTS[text.source] for text in texts], dtype=np.float32),
         groups=np.random.default_rng(seed).permutation(len(numbers))[groups],
     )
+
+
+def harm_of(policies: Floats) -> Floats:
+    """Return the labels of ``HARM`` from those of the policies (texts x policies): 1, 0 or NaN.
+
+    What is harm of one kind says nothing of the other.
+    """
+    abuse = np.array([policy in ABUSE for policy in POLICIES])
+    harmful = (policies == 1).any(axis=1)
+    columns = []
+    for kind in (~abuse, abuse):
+        mine = policies[:, kind]
+        known = (mine == 1).any(axis=1) | (~harmful & (mine == 0).all(axis=1))
+        columns.append(np.where(known, (mine == 1).any(axis=1), np.nan))
+    return np.stack(columns, axis=1).astype(np.float32)
 
 
 def traffic(texts: Sequence[Text], language: str) -> NDArray[np.float64]:
@@ -97,13 +131,42 @@ def traffic(texts: Sequence[Text], language: str) -> NDArray[np.float64]:
 
 
 def all_knots(texts: Sequence[Text], logits: Floats) -> Floats:
-    """Return the logits at the marks for each of ``(*TOLD, UNTOLD)``: languages x policies x marks."""
+    """Return the logits at the marks for each of ``(*TOLD, UNTOLD)``: languages x kinds of harm x marks."""
     return np.stack(
         [
             knots(logits, traffic(texts, language), UNTOLD_SHARES if language == UNTOLD else SHARES)
             for language in (*TOLD, UNTOLD)
         ]
     )
+
+
+def described(weights: Path, folder: Path, data: Path) -> dict[str, Any]:
+    """Return what the weights are and of what they were made: open sets in ``folder``, ``data``, texts of ours."""
+    return {
+        weights.name: {
+            "sha256": digest(weights),
+            "bytes": weights.stat().st_size,
+            "licence": "Apache-2.0",
+            "recipe": RECIPE,
+            "data": [
+                *(
+                    {
+                        "name": f"{one.source} in {Path(one.file).name}.jsonl.gz",
+                        "sha256": digest(folder / f"{one.file}.jsonl.gz"),
+                        "licence": LICENCES[one.source][0],
+                        "url": LICENCES[one.source][1],
+                    }
+                    for one in SETS
+                ),
+                {"name": "harmless English texts of the sets of moderation.npz", "sha256": digest(data)}
+                | {"licence": "MIT, Apache-2.0, CC-BY-4.0"},
+                *(
+                    {"name": f"{code}.txt", "sha256": digest(FOLDER / f"{code}.txt"), "licence": "Apache-2.0"}
+                    for code in TOLD
+                ),
+            ],
+        }
+    }
 
 
 def main() -> None:
@@ -115,11 +178,12 @@ def main() -> None:
     given = parser.parse_args()
     texts = texts_of(given.data, given.more, SEED)
     data = as_data(texts, SEED)
-    by_others = crossed(data, FOLDS)
+    by_others = crossed(replace(data, labels=data.labels[:, len(POLICIES) :]), FOLDS)
     words, bias = fit_words(data)
     np.savez_compressed(
         given.output, words=words.astype(np.float16), words_bias=bias, knots=all_knots(texts, by_others)
     )
+    write_manifest(given.output, described(given.output, given.more, given.data / "train.jsonl"))
 
 
 if __name__ == "__main__":
