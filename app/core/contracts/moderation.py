@@ -79,8 +79,8 @@ _REQUEST = re.compile(
 _FOREIGN_REQUEST = re.compile(
     r"(?:^|[.!?:;,\n]\s*)¿?(?:(?:wie|womit|wo|welche[rsn]?|comment|où|quel(?:le)?s?|cómo|dónde|qué|como|onde|dove|hoe|waar"
     r"|waarmee|welke?)\b(?=[^.!\n]*\?)|(?:wie|comment|cómo|como|hoe) (?:kann|puis|peut|puedo|posso|se|kan|moet)\b"
-    r"|come (?:posso|potrei|si|faccio|fare)\b|(?:sag mir|erkläre?|schreib|zeig mir|explique|dis-moi|écris|dime|explícame"
-    r"|escribe|dimmi|spiegami|scrivi|diz-me|me explica|escreve|vertel me|leg uit|schrijf)\b)"
+    r"|come (?:posso|potrei|si|faccio|fare)\b|(?:sag mir|erkläre?|schreib|zeig mir|explique|dis-moi|écris|dime"
+    r"|explícame|escribe|dimmi|spiegami|scrivi|diz-me|me explica|escreve|vertel me|leg uit|schrijf)\b)"
     r"|怎么|怎样|如何|教我|告诉我|帮我|给我写",
     re.IGNORECASE,
 )

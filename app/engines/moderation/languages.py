@@ -1,9 +1,9 @@
 """The classifier for texts in other languages than English, by their words and characters alone.
 
 The shared encoder and the classifiers of ``model.py`` read English. Here regressions read hashed n-grams in all
-languages of ``TOLD``. Two of them tell whether there is harm: one is for deeds, one for insults and hate, since answers to
-hate are hard to tell from it and would raise the threshold of all. One for each policy says which harm it is. Each language has thresholds of its own, and so have texts whose language cannot
-be told.
+languages of ``TOLD``. Two of them tell whether there is harm: one is for deeds, one for insults and hate, since answers
+to hate are hard to tell from it and would raise the threshold of all. One for each policy says which harm it is. Each
+language has thresholds of its own, and so have texts whose language cannot be told.
 """
 
 import hashlib

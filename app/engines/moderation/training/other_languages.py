@@ -19,8 +19,8 @@ from app.engines.moderation.training.examples import HERE, Labels, labelled
 from app.engines.moderation.training.open_sets import multijail_policy
 
 FOLDER: Final = HERE / "languages"
-EACH: Final = {"bad": 24, "ok": 24}
-"""Texts that are made of a line, twins left out."""
+EACH: Final = (16, 36)
+"""Texts that are made of a harmful line and of a harmless one, twins left out."""
 
 _HEADING: Final = re.compile(r"\[(ask|bad|ok|slot)(?: (?!says\])(\w+))?( says)?\]")
 _EITHER: Final = re.compile(r"\(([^()]*)\)")
@@ -99,13 +99,13 @@ SETS: Final = (
 )
 
 
-def own_texts(language: str, seed: int) -> Iterator[Text]:
-    """Yield what is made of the file of ``language``."""
+def own_texts(language: str, seed: int, each: tuple[int, int] = EACH) -> Iterator[Text]:
+    """Yield what is made of the file of ``language``; see ``EACH``."""
     asks, lines, slots = _read(FOLDER / f"{language}.txt")
     draw = random.Random(f"{seed} {language}")
     for line in lines:
         made: dict[str, None] = {}
-        for _ in range(EACH["bad" if line.policy else "ok"]):
+        for _ in range(each[0] if line.policy else each[1]):
             made.setdefault(_typed(_filled(line, asks, slots, draw), draw))
         labels = labelled([line.policy] if line.policy else [])
         group = f"{language} {line.group}"
@@ -168,5 +168,5 @@ def _typed(text: str, draw: random.Random) -> str:
     """Return ``text`` as people type it: most of it with capitals and stops, some without."""
     text = " ".join(text.split())
     if draw.random() < _SMALL:
-        return text.lower().strip("¿¡").rstrip("?.!。？！ ")
+        return text.lower().strip("¿¡").rstrip("?.! \u3002\uff1f\uff01")
     return text[0].upper() + text[1:]

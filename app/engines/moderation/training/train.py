@@ -14,7 +14,7 @@ from app.core.contracts.engines import Embedder
 from app.engines.encoder import Encoder
 from app.engines.moderation.model import Floats
 from app.engines.moderation.training.calibrate import knots, traffic_weights
-from app.engines.moderation.training.examples import Example, own_examples, read_open, read_pairs
+from app.engines.moderation.training.examples import HERE, Example, own_examples, read_open, read_pairs
 from app.engines.moderation.training.fit import (
     Data,
     crossed,
@@ -29,6 +29,9 @@ from app.engines.moderation.windows import LONGEST, plain
 
 SEED = 20261121
 FOLDS = 3
+PLAIN_WORDS = (24, 24)
+"""Texts that are made of a harmful and of a harmless line about crimes in plain words."""
+
 RECIPE = "app/engines/moderation/training"
 LICENCES: Mapping[str, tuple[str, str]] = {
     "davidson": ("MIT", "github.com/t-davidson/hate-speech-and-offensive-language"),
@@ -114,8 +117,7 @@ def manifest(weights: Path, data: Path, folder: Path, examples: Sequence[Example
     sources = sorted({example.source for example in examples} & set(LICENCES))
     digests = {path: digest(path) for path in {data, *files.values()}}
     own = [
-        Path(__file__).with_name(name)
-        for name in ("contrast_pairs.jsonl", "templates.json", "stances.json", "languages/en.txt")
+        HERE / name for name in ("contrast_pairs.jsonl", "templates.json", "stances.json", "languages/en.txt")
     ]
     return {
         weights.name: {
@@ -144,7 +146,9 @@ def digest(path: Path) -> str:
 def training_set(source: Path, folder: Path) -> list[Example]:
     """Return all that is learned from: a file of open sets, a folder of more, and what is ours but for the held out."""
     pairs = [pair for pair in read_pairs() if not pair.held_out]
-    plain_words = [Example(one.text, one.labels, "plain", one.group) for one in own_texts("en", SEED)]
+    plain_words = [
+        Example(one.text, one.labels, "plain", one.group) for one in own_texts("en", SEED, PLAIN_WORDS)
+    ]
     return [*read_open(source), *read_more(folder), *own_examples(pairs, SEED), *plain_words]
 
 
