@@ -50,8 +50,7 @@ class EmbeddedModerator:
 
     def __init__(self, embedder: Embedder | None = None) -> None:
         self._embedder = embedder
-        self._classifier: ModerationClassifier | None = None
-        self._in_languages: LanguageClassifier | None = None
+        self._classifiers: tuple[ModerationClassifier, LanguageClassifier] | None = None
         self._loading = threading.Lock()
 
     async def moderate(self, texts: Sequence[str], policies: Sequence[str]) -> Moderation:
@@ -61,10 +60,10 @@ class EmbeddedModerator:
             raise InvalidArgumentsError(
                 "Unknown policy; details list the known ones.", details={"known": list(POLICIES)}
             )
-        judged, classifier = await asyncio.to_thread(self._by_words, texts)
+        judged, classifier, languages = await asyncio.to_thread(self._by_words, texts)
         encoded = await self._encoded(judged, classifier)
-        languages = self._languages()
-        await asyncio.to_thread(_raise_by_language, judged, languages)
+        if any(any(judged_text.languages) for judged_text in judged):
+            await asyncio.to_thread(_raise_by_language, judged, languages)
         _hold(judged)
         name = "embedded-moderation" if encoded else "embedded-lexical"
         columns = [POLICIES.index(policy) for policy in policies]
@@ -90,20 +89,16 @@ class EmbeddedModerator:
             scores, EngineReport(name, f"{classifier.version}-{languages.version}-{VERSION}"), places
         )
 
-    def _loaded(self) -> ModerationClassifier:
+    def _loaded(self) -> tuple[ModerationClassifier, LanguageClassifier]:
         with self._loading:
-            if self._classifier is None:
-                self._classifier = ModerationClassifier.embedded()
-            return self._classifier
+            if self._classifiers is None:
+                self._classifiers = ModerationClassifier.embedded(), LanguageClassifier.embedded()
+            return self._classifiers
 
-    def _languages(self) -> LanguageClassifier:
-        with self._loading:
-            if self._in_languages is None:
-                self._in_languages = LanguageClassifier.embedded()
-            return self._in_languages
-
-    def _by_words(self, texts: Sequence[str]) -> tuple[list[_Judged], ModerationClassifier]:
-        classifier = self._loaded()
+    def _by_words(
+        self, texts: Sequence[str]
+    ) -> tuple[list[_Judged], ModerationClassifier, LanguageClassifier]:
+        classifier, languages = self._loaded()
         read = [list(judged_windows(text)) for text in texts]
         different = list(dict.fromkeys(piece for each in read for _, piece in each))
         logits_by_piece: dict[str, Floats] = {}
@@ -125,7 +120,7 @@ class EmbeddedModerator:
                     [window_language(piece, whole) for piece in pieces],
                 )
             )
-        return judged, classifier
+        return judged, classifier, languages
 
     async def _encoded(self, judged: list[_Judged], classifier: ModerationClassifier) -> bool:
         """Replace the scores of the most suspicious windows by the network's; return whether there are vectors."""

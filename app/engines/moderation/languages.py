@@ -22,7 +22,7 @@ from app.core.contracts.moderation import POLICIES
 from app.engines.moderation.features import TextFeatures, features_of
 from app.engines.moderation.model import MARKS, Floats, calibrated, raised
 from app.engines.pii.names.language_words import WORDS
-from app.engines.pii.names.languages import language_of
+from app.engines.pii.names.languages import leaning_of
 
 TOLD: Final = ("de", "fr", "es", "it", "pt", "nl", "zh")
 """Languages that were learned from and have thresholds of their own, in the order of ``knots``."""
@@ -38,20 +38,25 @@ UNTOLD: Final = "und"
 
 _CHARACTERS: Final = re.compile("([\u3400-\u4dbf\u4e00-\u9fff])")
 _ENGLISH: Final = re.compile(r"(?i)\b(?:the|and|of|is|you|this|that|my|your|how|with)\b")
+_SAID_AGAIN: Final = 3
 _ACCENTS: Final = str.maketrans("àáâãäçèéêëìíîïñòóôõöùúûü", "aaaaaceeeeiiiinooooouuuu")
 
 
 def judged_language(text: str) -> str | None:
-    """Return in which language of ``TOLD`` a whole text is, ``UNTOLD``, or None where it is in another one."""
-    code = language_of(text)
-    return UNTOLD if code is None else code if code in TOLD else None
+    """Return in which language of ``TOLD`` a text seems to be, ``UNTOLD``, or None where it is in another one."""
+    code = leaning_of(text)
+    if code is not None:
+        return code if code in TOLD else None
+    # Short texts hold too few words to be told; what they lean to shows when they are said again.
+    code = leaning_of(" ".join([text] * _SAID_AGAIN))
+    return code if code in TOLD else None if code == "en" else UNTOLD
 
 
 def window_language(window: str, whole: str | None) -> str | None:
     """Return the same for a window of a text in ``whole``; a window that does not tell is as its text is."""
     if whole in TOLD or (whole is None and _ENGLISH.search(window)):
         return whole
-    return judged_language(window) if whole == UNTOLD or language_of(window) in TOLD else None
+    return judged_language(window) if whole == UNTOLD or leaning_of(window) in TOLD else None
 
 
 @cache

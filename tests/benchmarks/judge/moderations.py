@@ -102,6 +102,11 @@ _SETS: Final = (
         lambda row: 1 if _third(row) and row["lang"] != "en" else None,
     ),
     _Set(
+        "of these, in Italian and Chinese (MultiJail)",
+        "moderation/multijail/all",
+        lambda row: 1 if _third(row) and row["lang"] in {"it", "zh"} else None,
+    ),
+    _Set(
         "insults and hate in German tweets, test (GermEval 2018)",
         "moderation/germeval18_de/test",
         lambda row: int(row["offense"]),
@@ -190,7 +195,8 @@ def _open(folder: Path, smoke: bool) -> Iterator[str]:
         "Moderation: open sets",
         ("set", "", "engine", "texts", "flagged"),
         rows,
-        "Level enterprise. Other parts of CrowdCounter, BBQ, HatemojiBuild and EDOS were learned from.",
+        "Level enterprise. Other parts of CrowdCounter, BBQ, HatemojiBuild, EDOS, GermEval, COLD and MultiJail (English, "
+        "Italian and Chinese) were learned from.",
     )
     if mixed:
         yield _of_mixed(mixed)

@@ -54,16 +54,16 @@ def label_matrix(labels: Sequence[Mapping[str, int | None]]) -> Labels:
     return np.array(rows, dtype=np.float32)
 
 
-def fit_words(data: Data) -> tuple[Floats, Floats]:
+def fit_words(data: Data, penalty: float = WORDS_PENALTY) -> tuple[Floats, Floats]:
     """Return weights (features x columns) and biases of one logistic regression for each column of the labels."""
-    fitted = [_fit_one(data, column) for column in range(data.labels.shape[1])]
+    fitted = [_fit_one(data, column, penalty) for column in range(data.labels.shape[1])]
     return (
         np.stack([one[:-1] for one in fitted], axis=1).astype(np.float32),
         np.array([one[-1] for one in fitted], dtype=np.float32),
     )
 
 
-def _fit_one(data: Data, column: int) -> NDArray[np.float64]:
+def _fit_one(data: Data, column: int, penalty: float) -> NDArray[np.float64]:
     known = ~np.isnan(data.labels[:, column])
     x = data.words[np.flatnonzero(known)]
     y = data.labels[known, column].astype(np.float64)
@@ -75,10 +75,10 @@ def _fit_one(data: Data, column: int) -> NDArray[np.float64]:
         logits = x.times(inner.astype(np.float32)).astype(np.float64) + parameters[-1]
         errors = weights * (1 / (1 + np.exp(-np.clip(logits, -40, 40))) - y)
         value = float(weights @ np.logaddexp(0, np.where(y > 0, -logits, logits)))
-        value += WORDS_PENALTY / 2 * float(inner @ inner)
+        value += penalty / 2 * float(inner @ inner)
         # Scaled up, so that single precision keeps what each of many texts adds.
         pull = by_columns.times((errors * len(y)).astype(np.float32)).astype(np.float64) / len(y)
-        return value, np.append(pull + WORDS_PENALTY * inner, errors.sum())
+        return value, np.append(pull + penalty * inner, errors.sum())
 
     return minimized(loss, np.zeros(x.width + 1), WORDS_ROUNDS)
 
@@ -100,12 +100,12 @@ def logits_by_words(data: Data, fitted: tuple[Floats, Floats]) -> Floats:
     return (np.stack(columns, axis=1) + fitted[1]).astype(np.float32)
 
 
-def crossed(data: Data, folds: int) -> Floats:
+def crossed(data: Data, folds: int, penalty: float = WORDS_PENALTY) -> Floats:
     """Return for each row what regressions say that have not seen its group: what the network will meet later."""
     found = np.zeros(data.labels.shape, dtype=np.float32)
     for fold in range(folds):
         mine = data.groups % folds == fold
-        fitted = fit_words(data.part(np.flatnonzero(~mine)))
+        fitted = fit_words(data.part(np.flatnonzero(~mine)), penalty)
         found[mine] = logits_by_words(data.part(np.flatnonzero(mine)), fitted)
     return found
 

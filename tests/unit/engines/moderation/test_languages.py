@@ -84,7 +84,7 @@ async def test_only_windows_that_are_not_english_are_raised(moderator, monkeypat
 
 async def test_the_higher_of_both_scores_counts(moderator, monkeypatch) -> None:
     lowest = np.zeros((len(POLICIES),), dtype=np.float32)
-    text = "Ich weiß nicht, was er hat. I will kill you, and that is a promise."
+    text = "Sie sagt, das ist nicht gut. I will kill you."
     monkeypatch.setattr(LanguageClassifier, "scores", lambda *_: lowest)
     below = (await moderator.moderate([text], POLICIES)).scores[0]
     monkeypatch.setattr(LanguageClassifier, "scores", lambda *_: lowest + np.float32(0.99))
