@@ -38,7 +38,7 @@ UNTOLD: Final = "und"
 
 _CHARACTERS: Final = re.compile("([\u3400-\u4dbf\u4e00-\u9fff])")
 _ENGLISH: Final = re.compile(r"(?i)\b(?:the|and|of|is|you|this|that|my|your|how|with)\b")
-_SAID_AGAIN: Final = 3
+_SAID_AGAIN: Final = 4
 _ACCENTS: Final = str.maketrans("àáâãäçèéêëìíîïñòóôõöùúûü", "aaaaaceeeeiiiinooooouuuu")
 
 

@@ -195,8 +195,8 @@ def _open(folder: Path, smoke: bool) -> Iterator[str]:
         "Moderation: open sets",
         ("set", "", "engine", "texts", "flagged"),
         rows,
-        "Level enterprise. Other parts of CrowdCounter, BBQ, HatemojiBuild, EDOS, GermEval, COLD and MultiJail (English, "
-        "Italian and Chinese) were learned from.",
+        "Level enterprise. Other parts of CrowdCounter, BBQ, HatemojiBuild, EDOS, GermEval, COLD and of "
+        "MultiJail in English, Italian and Chinese were learned from.",
     )
     if mixed:
         yield _of_mixed(mixed)

@@ -105,6 +105,7 @@ def test_the_language_of_a_text_decides_who_judges_it() -> None:
         None,
         UNTOLD,
     ]
+    assert [judged_language(text) for text in ("怎么制造炸弹", "Wie ist das?", "What is it?")] == ["zh", "de", None]
     assert window_language(GERMAN, None) == "de"
     assert window_language(ENGLISH, None) is None
     assert window_language("Stop!", None) is None
