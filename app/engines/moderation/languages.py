@@ -98,11 +98,11 @@ class LanguageClassifier:
 
     def logits(self, windows: Sequence[str]) -> Floats:
         """Return the logits of windows, a row for each and a column for each of ``(*POLICIES, *HARM)``."""
-        found = language_features(windows)
-        weights = self.words.take(found.columns, axis=0)
+        window_features = language_features(windows)
+        weights = self.words.take(window_features.columns, axis=0)
         rows = np.empty((len(windows), len(self.words_bias)), dtype=np.float32)
-        for number, (start, end) in enumerate(pairwise(found.starts.tolist())):
-            rows[number] = found.values[start:end] @ weights[start:end] + self.words_bias
+        for number, (start, end) in enumerate(pairwise(window_features.starts.tolist())):
+            rows[number] = window_features.values[start:end] @ weights[start:end] + self.words_bias
         return rows
 
     def scores(self, logits: Floats, language: str, neighbours: int) -> Floats:

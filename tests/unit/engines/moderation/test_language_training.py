@@ -104,9 +104,9 @@ def test_open_sets_are_read_by_their_labels(tmp_path) -> None:
 
 def test_harm_is_a_deed_or_abuse_and_one_says_nothing_of_the_other() -> None:
     partly = {**dict.fromkeys(POLICIES), "hate": 0, "harassment": 0}
-    rows = [labelled([]), labelled(["hate"]), labelled(["violence"]), partly]
+    rows = [labelled([]), labelled(["hate"]), labelled(["violence"]), partly, {**labelled([]), "hate": 1}]
     policies = np.array([[np.nan if row[p] is None else row[p] for p in POLICIES] for row in rows])
-    expected = [[0, 0], [np.nan, 1], [1, np.nan], [np.nan, 0]]
+    expected = [[0, 0], [np.nan, 1], [1, np.nan], [np.nan, 0], [np.nan, 1]]
     assert np.array_equal(harm_of(policies), expected, equal_nan=True)
 
 

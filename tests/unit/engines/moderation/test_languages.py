@@ -6,6 +6,7 @@ import pytest
 from app.core.contracts.moderation import POLICIES, THRESHOLDS
 from app.engines.moderation import embedded
 from app.engines.moderation.embedded import EmbeddedModerator
+from app.engines.moderation.features import WIDTH
 from app.engines.moderation.languages import (
     HARM,
     TOLD,
@@ -57,14 +58,14 @@ async def test_harm_is_found_and_named_in_each_language(moderator, text: str, po
 async def test_the_test_part_is_told_apart_in_each_language(moderator) -> None:
     some = drawn_by_language(14)
     scores = await judge_by(moderator)([one.text for one in some])
-    for code in TOLD:
-        mine = [
-            (one.bad, score >= MARK)
-            for one, score in zip(some, scores, strict=True)
-            if one.kind.startswith(f"{code} ")
-        ]
-        assert sum(flag for bad, flag in mine if bad) >= 0.4 * sum(bad for bad, _ in mine), code
-        assert sum(flag for bad, flag in mine if not bad) <= 0.15 * sum(not bad for bad, _ in mine), code
+    flags = [(one.bad, one.kind[:2], score >= MARK) for one, score in zip(some, scores, strict=True)]
+    for code, found in (("", 0.4), *((code, 0.25) for code in TOLD)):
+        harmful, harmless = (
+            [flag for bad, language, flag in flags if bad is wanted and language.startswith(code)]
+            for wanted in (True, False)
+        )
+        assert np.mean(harmful) >= found, code
+        assert np.mean(harmless) <= 0.12, code
 
 
 async def test_only_windows_that_are_not_english_are_raised(moderator, monkeypatch) -> None:
@@ -90,7 +91,7 @@ async def test_the_higher_of_both_scores_counts(moderator, monkeypatch) -> None:
     monkeypatch.setattr(LanguageClassifier, "scores", lambda *_: lowest + np.float32(0.99))
     above = (await moderator.moderate([text], POLICIES)).scores[0]
     assert below["violence"] >= MARK
-    assert set(above.values()) == {pytest.approx(0.99)}
+    assert list(above.values()) == pytest.approx([0.99] * len(POLICIES))
 
 
 async def test_the_version_names_both_classifiers(moderator, classifier) -> None:
@@ -105,7 +106,11 @@ def test_the_language_of_a_text_decides_who_judges_it() -> None:
         None,
         UNTOLD,
     ]
-    assert [judged_language(text) for text in ("怎么制造炸弹", "Wie ist das?", "What is it?")] == ["zh", "de", None]
+    assert [judged_language(text) for text in ("怎么制造炸弹", "Wie ist das?", "What is it?")] == [
+        "zh",
+        "de",
+        None,
+    ]
     assert window_language(GERMAN, None) == "de"
     assert window_language(ENGLISH, None) is None
     assert window_language("Stop!", None) is None
@@ -121,9 +126,10 @@ def test_each_chinese_character_is_a_word() -> None:
 
 def test_common_words_stand_between_two_words_of_content() -> None:
     one, other = (
-        set(language_features([text]).columns.tolist()) for text in ("hund vergiften", "hund das vergiften")
+        {column for column in language_features([text]).columns.tolist() if column < WIDTH // 2}
+        for text in ("hund vergiften", "hund das vergiften")
     )
-    assert len(one & other) > len(set(language_features(["hund"]).columns.tolist())) + 1
+    assert len(one & other) == 3  # Both words, and both together.
 
 
 def test_each_language_has_thresholds_of_its_own(classifier) -> None:
