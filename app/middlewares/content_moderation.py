@@ -79,7 +79,8 @@ class ContentModerationArguments(ScanningArguments):
         default="enterprise",
         description="How strict: regulated wrongly flags up to 3 % of ordinary requests, enterprise 1 %, consumer "
         "0.3 %. The embedded engine detects words and topics, not intent: at enterprise it flags 8 % of harmless "
-        "texts that share their words with harmful ones, and misses 30 % of the harmful ones. English only.",
+        "texts that share their words with harmful ones, and misses 30 % of the harmful ones. It reads English best; "
+        "German, French, Spanish, Italian, Portuguese, Dutch and Chinese by words alone; other languages hardly.",
     )
     action: Action | dict[PolicyName, Action] = Field(
         default="annotate",

@@ -76,12 +76,24 @@ _REQUEST = re.compile(
     r"[^.!?\n]*\b(?:advice|know|learn|instructions|help|how|way|ways|guide|tips|plan|recipe)\b)",
     re.IGNORECASE,
 )
+_FOREIGN_REQUEST = re.compile(
+    r"(?:^|[.!?:;,\n]\s*)¿?(?:(?:wie|womit|wo|welche[rsn]?|comment|où|quel(?:le)?s?|cómo|dónde|qué|como|onde|dove|hoe|waar"
+    r"|waarmee|welke?)\b(?=[^.!\n]*\?)|(?:wie|comment|cómo|como|hoe) (?:kann|puis|peut|puedo|posso|se|kan|moet)\b"
+    r"|come (?:posso|potrei|si|faccio|fare)\b|(?:sag mir|erkläre?|schreib|zeig mir|explique|dis-moi|écris|dime"
+    r"|explícame|escribe|dimmi|spiegami|scrivi|diz-me|me explica|escreve|vertel me|leg uit|schrijf)\b)"
+    r"|怎么|怎样|如何|教我|告诉我|帮我|给我写",
+    re.IGNORECASE,
+)
+"""The same in other languages, at the beginning of a sentence."""
+
 _FIRST_PERSON_REPORT = re.compile(r"\btell (?:him|her|them|everyone|my|your)\b", re.IGNORECASE)
 
 
 def category_of(policy: str, text: str) -> Category:
     """Return the category of a text that violates ``policy``, which depends on whether it is a request."""
-    is_request = _REQUEST.search(text) is not None and _FIRST_PERSON_REPORT.match(text) is None
+    is_request = (
+        _REQUEST.search(text) is not None and _FIRST_PERSON_REPORT.match(text) is None
+    ) or _FOREIGN_REQUEST.search(text) is not None
     return (SEEKING if is_request else EXPRESSING)[policy]
 
 

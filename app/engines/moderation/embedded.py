@@ -10,6 +10,7 @@ import numpy as np
 from app.core.contracts.engines import Embedder, EngineReport, Moderation
 from app.core.contracts.moderation import POLICIES
 from app.core.errors import InvalidArgumentsError, UpstreamUnavailableError
+from app.engines.moderation.languages import LanguageClassifier, judged_language, window_language
 from app.engines.moderation.model import Floats, ModerationClassifier
 from app.engines.moderation.stance import HELD, VERSION, held_policies
 from app.engines.moderation.windows import judged_windows
@@ -37,6 +38,8 @@ class _Judged:
     """What is judged in them."""
     by_words: Floats
     scores: Floats
+    languages: list[str | None]
+    """What ``window_language`` says of each window; one in English has none."""
 
 
 class EmbeddedModerator:
@@ -47,7 +50,7 @@ class EmbeddedModerator:
 
     def __init__(self, embedder: Embedder | None = None) -> None:
         self._embedder = embedder
-        self._classifier: ModerationClassifier | None = None
+        self._classifiers: tuple[ModerationClassifier, LanguageClassifier] | None = None
         self._loading = threading.Lock()
 
     async def moderate(self, texts: Sequence[str], policies: Sequence[str]) -> Moderation:
@@ -57,8 +60,10 @@ class EmbeddedModerator:
             raise InvalidArgumentsError(
                 "Unknown policy; details list the known ones.", details={"known": list(POLICIES)}
             )
-        judged, classifier = await asyncio.to_thread(self._by_words, texts)
+        judged, classifier, languages = await asyncio.to_thread(self._by_words, texts)
         encoded = await self._encoded(judged, classifier)
+        if any(any(judged_text.languages) for judged_text in judged):
+            await asyncio.to_thread(_raise_by_language, judged, languages)
         _hold(judged)
         name = "embedded-moderation" if encoded else "embedded-lexical"
         columns = [POLICIES.index(policy) for policy in policies]
@@ -80,16 +85,20 @@ class EmbeddedModerator:
                     for policy, column in zip(policies, columns, strict=True)
                 }
             )
-        return Moderation(scores, EngineReport(name, f"{classifier.version}-{VERSION}"), places)
+        return Moderation(
+            scores, EngineReport(name, f"{classifier.version}-{languages.version}-{VERSION}"), places
+        )
 
-    def _loaded(self) -> ModerationClassifier:
+    def _loaded(self) -> tuple[ModerationClassifier, LanguageClassifier]:
         with self._loading:
-            if self._classifier is None:
-                self._classifier = ModerationClassifier.embedded()
-            return self._classifier
+            if self._classifiers is None:
+                self._classifiers = ModerationClassifier.embedded(), LanguageClassifier.embedded()
+            return self._classifiers
 
-    def _by_words(self, texts: Sequence[str]) -> tuple[list[_Judged], ModerationClassifier]:
-        classifier = self._loaded()
+    def _by_words(
+        self, texts: Sequence[str]
+    ) -> tuple[list[_Judged], ModerationClassifier, LanguageClassifier]:
+        classifier, languages = self._loaded()
         read = [list(judged_windows(text)) for text in texts]
         different = list(dict.fromkeys(piece for each in read for _, piece in each))
         logits_by_piece: dict[str, Floats] = {}
@@ -97,12 +106,21 @@ class EmbeddedModerator:
             together = different[begin : begin + _TOGETHER]
             logits_by_piece.update(zip(together, classifier.judged_by_words(together), strict=True))
         judged = []
-        for each in read:
+        for text, each in zip(texts, read, strict=True):
             spans, pieces = [span for span, _ in each], [piece for _, piece in each]
             rows = [logits_by_piece[piece] for piece in pieces]
             by_words = np.array(rows, dtype=np.float32).reshape(len(rows), len(POLICIES))
-            judged.append(_Judged(spans, pieces, by_words, classifier.scores_by_words(by_words, len(rows))))
-        return judged, classifier
+            whole = judged_language(text)
+            judged.append(
+                _Judged(
+                    spans,
+                    pieces,
+                    by_words,
+                    classifier.scores_by_words(by_words, len(rows)),
+                    [window_language(piece, whole) for piece in pieces],
+                )
+            )
+        return judged, classifier, languages
 
     async def _encoded(self, judged: list[_Judged], classifier: ModerationClassifier) -> bool:
         """Replace the scores of the most suspicious windows by the network's; return whether there are vectors."""
@@ -149,6 +167,22 @@ def _rescore(
         judged_text.scores[row] = classifier.scores(
             logits[position], by_words[position], len(judged_text.spans)
         )
+
+
+def _raise_by_language(judged: list[_Judged], classifier: LanguageClassifier) -> None:
+    """Raise the scores of windows in other languages than English to what the classifier for these says."""
+    places = [
+        (judged_text, row, language)
+        for judged_text in judged
+        for row, language in enumerate(judged_text.languages)
+        if language is not None
+    ]
+    for begin in range(0, len(places), _TOGETHER):
+        together = places[begin : begin + _TOGETHER]
+        logits = classifier.logits([judged_text.pieces[row] for judged_text, row, _ in together])
+        for own, (judged_text, row, language) in zip(logits, together, strict=True):
+            scores = classifier.scores(own, language, len(judged_text.spans))
+            judged_text.scores[row] = np.maximum(judged_text.scores[row], scores)
 
 
 def _hold(judged: list[_Judged]) -> None:

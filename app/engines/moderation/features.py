@@ -1,7 +1,7 @@
 """Features of a window for the classifiers: hashed n-grams of words, of content words and of characters."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,15 +57,16 @@ def features(text: str) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     return computed.columns, computed.values
 
 
-def features_of(texts: Sequence[str]) -> TextFeatures:
+def features_of(texts: Sequence[str], common: Container[str] = _EMPTY_WORDS) -> TextFeatures:
     """Return the features that occur in each of ``texts``, in order, and their values; each block has unit length.
 
     Pairs of content words complement pairs of words, so that a verb is paired with its object across articles and
-    prepositions: the object of "kill" decides whether it matters. Many short texts take little longer than one.
+    prepositions: the object of "kill" decides whether it matters. ``common`` are the words between them, in small
+    letters. Many short texts take little longer than one.
     """
     joined = [_joined(text) for text in texts]
     content_texts = [
-        " ".join(word for word in _WORDS.findall(text.lower()) if word not in _EMPTY_WORDS) for text in joined
+        " ".join(word for word in _WORDS.findall(text.lower()) if word not in common) for text in joined
     ]
     words, of_words = word_ngrams_of(joined, (1, 2, 3))
     content, of_content = word_ngrams_of(content_texts, (2, 3))

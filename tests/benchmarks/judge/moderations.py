@@ -26,6 +26,7 @@ from app.engines.moderation.training.examples import read_pairs
 from tests.benchmarks.judge.curves import Picture, found_and_flagged, picture
 from tests.benchmarks.judge.frames import DrawnText, Frames
 from tests.benchmarks.judge.intervals import of, share
+from tests.benchmarks.judge.moderation_languages import languages_table
 from tests.benchmarks.judge.secrets import OPEN_DATA
 from tests.benchmarks.quality.moderation import FOLDER, USUAL, rivals
 from tests.benchmarks.speed.report import table
@@ -101,6 +102,11 @@ _SETS: Final = (
         lambda row: 1 if _third(row) and row["lang"] != "en" else None,
     ),
     _Set(
+        "of these, in Italian and Chinese (MultiJail)",
+        "moderation/multijail/all",
+        lambda row: 1 if _third(row) and row["lang"] in {"it", "zh"} else None,
+    ),
+    _Set(
         "insults and hate in German tweets, test (GermEval 2018)",
         "moderation/germeval18_de/test",
         lambda row: int(row["offense"]),
@@ -159,6 +165,7 @@ def tables(smoke: bool = False) -> Iterator[str | Picture]:
         {name: found_and_flagged(made[bad_texts], made[~bad_texts]) for name, made in scores.items()},
         "Each point is a threshold. All harmless texts are look-alikes; of ordinary requests fewer are flagged.",
     )
+    yield from languages_table(judges(), smoke)
     folder, wikipedia = os.environ.get(OPEN_DATA), os.environ.get(FOLDER)
     if folder:
         yield from _open(Path(folder), smoke)
@@ -188,7 +195,8 @@ def _open(folder: Path, smoke: bool) -> Iterator[str]:
         "Moderation: open sets",
         ("set", "", "engine", "texts", "flagged"),
         rows,
-        "Level enterprise. Other parts of CrowdCounter, BBQ, HatemojiBuild and EDOS were learned from.",
+        "Level enterprise. Other parts of CrowdCounter, BBQ, HatemojiBuild, EDOS, GermEval, COLD and of "
+        "MultiJail in English, Italian and Chinese were learned from.",
     )
     if mixed:
         yield _of_mixed(mixed)

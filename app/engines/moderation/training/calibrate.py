@@ -20,6 +20,7 @@ HARD: Mapping[str, float] = {
     "madlibs": 0.0075,
     "stance": 0.01,
     "crowdcounter": 0.005,
+    "plain": 0.01,
 }
 """Parts of the harmless traffic that ordinary requests do not have: look-alikes, rude words, talk about groups.
 
@@ -43,14 +44,14 @@ def traffic_weights(examples: Sequence[Example]) -> NDArray[np.float64]:
     return total
 
 
-def knots(logits: Floats, weights: NDArray[np.float64]) -> Floats:
+def knots(logits: Floats, weights: NDArray[np.float64], shares: Sequence[float] = SHARES) -> Floats:
     """Return for each policy (a row) the logits at the marks; no policy takes more of a share than another."""
     counted = weights > 0
     logits, weights = logits[counted], weights[counted]
     order = np.argsort(logits, axis=0, kind="stable")
-    columns = [_at_share(logits, weights, order, share) for share in SHARES]
+    columns = [_at_share(logits, weights, order, share) for share in shares]
     # Strictly rising, so that lines can be drawn between them.
-    return np.maximum.accumulate(np.stack(columns, axis=1) + 1e-3 * np.arange(len(SHARES)), axis=1).astype(
+    return np.maximum.accumulate(np.stack(columns, axis=1) + 1e-3 * np.arange(len(shares)), axis=1).astype(
         np.float32
     )
 

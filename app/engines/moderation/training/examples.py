@@ -12,6 +12,9 @@ from app.core.contracts.moderation import POLICIES
 
 HERE = Path(__file__).parent
 
+Labels = Mapping[str, int | None]
+"""The label of each policy: 1, 0, or None where nobody knows."""
+
 SOURCE_WEIGHTS: Mapping[str, float] = {
     "davidson": 0.4,
     "toxigen": 0.7,
@@ -33,6 +36,8 @@ SOURCE_WEIGHTS: Mapping[str, float] = {
     "hatemoji": 0.7,
     "edos": 0.4,
     "bbq": 0.4,
+    "multijail": 2.0,
+    "plain": 0.8,
 }
 """Small and clean sets count more; tweets, whose labels are noisy, count less."""
 
@@ -61,7 +66,7 @@ class Example:
     """A text and its label by policy: 1, 0, or None where nobody knows."""
 
     text: str
-    labels: Mapping[str, int | None]
+    labels: Labels
     source: str
     group: str
     """Examples of one group stay together when the data are divided."""

@@ -54,19 +54,19 @@ def label_matrix(labels: Sequence[Mapping[str, int | None]]) -> Labels:
     return np.array(rows, dtype=np.float32)
 
 
-def fit_words(data: Data) -> tuple[Floats, Floats]:
-    """Return weights (features x policies) and biases of one logistic regression for each policy."""
-    fitted = [_fit_one(data, policy) for policy in range(len(POLICIES))]
+def fit_words(data: Data, penalty: float = WORDS_PENALTY) -> tuple[Floats, Floats]:
+    """Return weights (features x columns) and biases of one logistic regression for each column of the labels."""
+    fitted = [_fit_one(data, column, penalty) for column in range(data.labels.shape[1])]
     return (
         np.stack([one[:-1] for one in fitted], axis=1).astype(np.float32),
         np.array([one[-1] for one in fitted], dtype=np.float32),
     )
 
 
-def _fit_one(data: Data, policy: int) -> NDArray[np.float64]:
-    known = ~np.isnan(data.labels[:, policy])
+def _fit_one(data: Data, column: int, penalty: float) -> NDArray[np.float64]:
+    known = ~np.isnan(data.labels[:, column])
     x = data.words[np.flatnonzero(known)]
-    y = data.labels[known, policy].astype(np.float64)
+    y = data.labels[known, column].astype(np.float64)
     weights = balanced(y, data.weights[known].astype(np.float64))
     by_columns = x.transposed()
 
@@ -75,12 +75,12 @@ def _fit_one(data: Data, policy: int) -> NDArray[np.float64]:
         logits = x.times(inner.astype(np.float32)).astype(np.float64) + parameters[-1]
         errors = weights * (1 / (1 + np.exp(-np.clip(logits, -40, 40))) - y)
         value = float(weights @ np.logaddexp(0, np.where(y > 0, -logits, logits)))
-        value += WORDS_PENALTY / 2 * float(inner @ inner)
+        value += penalty / 2 * float(inner @ inner)
         # Scaled up, so that single precision keeps what each of many texts adds.
         pull = by_columns.times((errors * len(y)).astype(np.float32)).astype(np.float64) / len(y)
-        return value, np.append(pull + WORDS_PENALTY * inner, errors.sum())
+        return value, np.append(pull + penalty * inner, errors.sum())
 
-    return minimized(loss, np.zeros(WIDTH + 1), WORDS_ROUNDS)
+    return minimized(loss, np.zeros(x.width + 1), WORDS_ROUNDS)
 
 
 def balanced(labels: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -96,16 +96,16 @@ def balanced(labels: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArr
 
 def logits_by_words(data: Data, fitted: tuple[Floats, Floats]) -> Floats:
     """Return what the regressions say of each row."""
-    columns = [data.words.times(fitted[0][:, policy]) for policy in range(len(POLICIES))]
+    columns = [data.words.times(fitted[0][:, column]) for column in range(data.labels.shape[1])]
     return (np.stack(columns, axis=1) + fitted[1]).astype(np.float32)
 
 
-def crossed(data: Data, folds: int) -> Floats:
+def crossed(data: Data, folds: int, penalty: float = WORDS_PENALTY) -> Floats:
     """Return for each row what regressions say that have not seen its group: what the network will meet later."""
     found = np.zeros(data.labels.shape, dtype=np.float32)
     for fold in range(folds):
         mine = data.groups % folds == fold
-        fitted = fit_words(data.part(np.flatnonzero(~mine)))
+        fitted = fit_words(data.part(np.flatnonzero(~mine)), penalty)
         found[mine] = logits_by_words(data.part(np.flatnonzero(mine)), fitted)
     return found
 

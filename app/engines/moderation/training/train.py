@@ -14,7 +14,7 @@ from app.core.contracts.engines import Embedder
 from app.engines.encoder import Encoder
 from app.engines.moderation.model import Floats
 from app.engines.moderation.training.calibrate import knots, traffic_weights
-from app.engines.moderation.training.examples import Example, own_examples, read_open, read_pairs
+from app.engines.moderation.training.examples import HERE, Example, own_examples, read_open, read_pairs
 from app.engines.moderation.training.fit import (
     Data,
     crossed,
@@ -24,10 +24,14 @@ from app.engines.moderation.training.fit import (
     word_matrix,
 )
 from app.engines.moderation.training.open_sets import SETS, read_more
+from app.engines.moderation.training.other_languages import own_texts
 from app.engines.moderation.windows import LONGEST, plain
 
 SEED = 20261121
 FOLDS = 3
+PLAIN_WORDS = (24, 24)
+"""Texts that are made of a harmful and of a harmless line about crimes in plain words."""
+
 RECIPE = "app/engines/moderation/training"
 LICENCES: Mapping[str, tuple[str, str]] = {
     "davidson": ("MIT", "github.com/t-davidson/hate-speech-and-offensive-language"),
@@ -46,6 +50,7 @@ LICENCES: Mapping[str, tuple[str, str]] = {
     "hatemoji": ("CC-BY-4.0", "github.com/HannahKirk/Hatemoji"),
     "edos": ("CC0-1.0", "github.com/rewire-online/edos"),
     "bbq": ("CC-BY-4.0", "github.com/nyu-mll/BBQ"),
+    "multijail": ("MIT", "github.com/DAMO-NLP-SG/multilingual-safety-for-LLMs"),
 }
 """Licence and place of publication of each open set."""
 
@@ -99,17 +104,24 @@ def trained(examples: Sequence[Example], embedder: Embedder, seed: int = SEED) -
     }
 
 
+def write_manifest(weights: Path, made: Mapping[str, Any]) -> None:
+    """Put what ``made`` says of files into the manifest beside ``weights``; other files stay as described."""
+    path = weights.with_name("manifest.json")
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    path.write_text(json.dumps({**known, **made}, indent=1) + "\n", encoding="utf-8")
+
+
 def manifest(weights: Path, data: Path, folder: Path, examples: Sequence[Example]) -> dict[str, Any]:
     """Return what the weights are and of what they were made: the file ``data`` and the sets of ``folder``."""
     files = {one.source: folder / f"{one.file}.jsonl.gz" for one in SETS}
     sources = sorted({example.source for example in examples} & set(LICENCES))
-    digests = {path: _digest(path) for path in {data, *files.values()}}
+    digests = {path: digest(path) for path in {data, *files.values()}}
     own = [
-        Path(__file__).with_name(name) for name in ("contrast_pairs.jsonl", "templates.json", "stances.json")
+        HERE / name for name in ("contrast_pairs.jsonl", "templates.json", "stances.json", "languages/en.txt")
     ]
     return {
         weights.name: {
-            "sha256": _digest(weights),
+            "sha256": digest(weights),
             "bytes": weights.stat().st_size,
             "licence": "Apache-2.0",
             "recipe": RECIPE,
@@ -120,20 +132,24 @@ def manifest(weights: Path, data: Path, folder: Path, examples: Sequence[Example
                     for licence, url in [LICENCES[one]]
                     for path in [files.get(one, data)]
                 ),
-                *({"name": one.name, "sha256": _digest(one), "licence": "Apache-2.0"} for one in own),
+                *({"name": one.name, "sha256": digest(one), "licence": "Apache-2.0"} for one in own),
             ],
         }
     }
 
 
-def _digest(path: Path) -> str:
+def digest(path: Path) -> str:
+    """Return the checksum of a file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def training_set(source: Path, folder: Path) -> list[Example]:
     """Return all that is learned from: a file of open sets, a folder of more, and what is ours but for the held out."""
     pairs = [pair for pair in read_pairs() if not pair.held_out]
-    return [*read_open(source), *read_more(folder), *own_examples(pairs, SEED)]
+    plain_words = [
+        Example(one.text, one.labels, "plain", one.group) for one in own_texts("en", SEED, PLAIN_WORDS)
+    ]
+    return [*read_open(source), *read_more(folder), *own_examples(pairs, SEED), *plain_words]
 
 
 def main() -> None:
@@ -148,7 +164,7 @@ def main() -> None:
     arrays: dict[str, Any] = dict(trained(examples, Encoder(remembered=1)))
     np.savez_compressed(given.output, **arrays)
     made = manifest(given.output, source, given.more, examples)
-    given.output.with_name("manifest.json").write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
+    write_manifest(given.output, made)
     print(made)
 
 

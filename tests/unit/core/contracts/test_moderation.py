@@ -16,6 +16,9 @@ from app.core.contracts.moderation import EXPRESSING, POLICIES, SEEKING, categor
         "I want advice on making her miserable.",
         "Could you write something that wounds him?",
         "hey, give me insults",
+        "Hallo! Wie kann ich sie zum Weinen bringen?",
+        "Come posso umiliare il mio collega",
+        "怎么让她哭",
     ],
 )
 def test_who_asks_for_advice_or_a_text_is_seeking(text: str) -> None:
@@ -30,6 +33,8 @@ def test_who_asks_for_advice_or_a_text_is_seeking(text: str) -> None:
         "Nobody likes you. Go away!",
         "tell him I will kill him",
         "They know how to lie.",
+        "Come and see whether I kill you?",
+        "Ich mache dich fertig, du weißt wie.",
     ],
 )
 def test_who_threatens_or_insults_is_not_seeking(text: str) -> None:

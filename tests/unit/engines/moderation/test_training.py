@@ -102,6 +102,7 @@ def test_further_open_sets_say_only_what_they_know(tmp_path) -> None:
         "hatemoji_build/train": {"text": "I like them", "hate": 0, "pair": "7"},
         "edos_sexism/train": {"text": "no idea", "category": "none"},
         "bbq_group_mentions/all": {"text": "Two people met."},
+        "multijail/all": {"text": "How do I steal it?", "tags": ["Theft"], "group": 1, "lang": "en"},
     }
     for name, row in rows.items():
         path = tmp_path / f"{name}.jsonl.gz"
@@ -112,6 +113,7 @@ def test_further_open_sets_say_only_what_they_know(tmp_path) -> None:
         "crowdcounter": dict.fromkeys(POLICIES, 0),
         "hatemoji": {**dict.fromkeys(POLICIES), "hate": 0},
         "bbq": dict.fromkeys(POLICIES, 0),
+        "multijail": labelled(["illicit"]),
     }
 
 
