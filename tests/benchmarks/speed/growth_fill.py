@@ -15,6 +15,7 @@ from typing import Any
 
 import asyncpg
 
+from app.core.catalog.search_words import VERSION
 from app.store.dialects import async_url
 
 LARGE = "large"
@@ -180,6 +181,7 @@ async def fill_chunks(url: str, fill: Fill) -> None:
                 await owner.execute(_CHUNKS, first, last)
                 await owner.execute(_TERMS, first, last)
         await owner.execute(_COUNTED)
+        await owner.execute(f"UPDATE collection_document SET prepared = {VERSION}")  # noqa: S608 - our own number
         for table in ("document_search", "document_chunk"):
             await owner.execute(f"VACUUM ANALYZE {table}")
     finally:
