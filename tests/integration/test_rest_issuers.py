@@ -11,6 +11,7 @@ from sqlalchemy import text
 from app.core.access import SYSTEM_TENANT, Role
 from app.core.contracts.issuers import IssuerSettings
 from app.core.identities import issuer_id
+from app.services.access.identity.stored_issuers import _ALL
 from tests.factories import with_schema
 from tests.integration.canaries import files_of, hits
 from tests.integration.rest_app import Rest, open_rest
@@ -143,6 +144,21 @@ async def test_a_secret_under_the_name_of_the_settings_counts_and_under_both_is_
     assert "another" not in refused.text
     added = await call(rest, "POST", "", entry(rest, issuer, introspection=by_field, console=console))
     assert added.json()["secrets"] == ["introspection", "console"]
+
+
+async def test_who_asks_when_another_has_just_read_the_issuers_trusts_what_was_read(
+    rest: Rest, issuer: Issuer
+) -> None:
+    tokens = rest.services.authenticator.tokens
+    assert tokens is not None and tokens.stored is not None
+    await call(rest, "POST", "", entry(rest, issuer))
+    await tokens.ready()
+    assert tokens.keys_of(issuer.url) is not None
+    await call(rest, "DELETE", f"/{issuer_id(issuer.url)}?expected_version=1")
+    # The other one's turn comes later: so far only the memory knows.
+    await tokens.stored.memory.get(_ALL, tokens.stored._load)
+    await tokens.ready()
+    assert tokens.keys_of(issuer.url) is None
 
 
 async def test_secrets_are_sealed_and_never_shown(rest: Rest, issuer: Issuer, database_url: str) -> None:

@@ -69,7 +69,8 @@ class StoredIssuers:
             loaded = await self.memory.get(_ALL, self._load)
             # A change may have come while this was read: then it is not kept, and read again with the next request.
             fresh = self.memory.peek(_ALL) or loaded or IssuerSet()
-            self._seen = fresh
+        # What another has just read is fresh here before that one goes on.
+        self._seen = fresh
         return fresh
 
     def forget(self) -> None:
