@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -206,7 +207,7 @@ async def all_let_go(place: Place, number: int) -> None:
                 break
             await asyncio.sleep(0.05)
     assert [(event["outcome"], event["error_code"]) for event in found] == [("failed", "credential_ended")]
-    assert "ada" not in json.dumps(found)
+    assert re.search(r"\bada\b", json.dumps(found)) is None  # digests may hold the same letters
 
 
 async def test_a_key_that_is_revoked_ends_its_streams_alone(place: Place) -> None:

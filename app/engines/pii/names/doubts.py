@@ -13,7 +13,7 @@ from app.core.contracts.engines import NameEngine
 from app.engines.pii.names.languages import LATIN, SUPPORTED, leaning_of, nearest_of
 from app.engines.pii.names.neighbours import is_beside_noun
 from app.engines.pii.names.nobody import is_nobody
-from app.engines.pii.names.words import lowered
+from app.engines.pii.names.spelling import lowered
 
 _DOUBTED: Final = frozenset(LATIN) - {"en", "de", "fr", "es", "it"}
 """Languages in which people are doubted."""
@@ -45,6 +45,8 @@ _SURE_WHERE_TRAINED: Final = 0.9
 _LIKELY: Final = 0.5
 
 _OTHER_LETTER: Final = re.compile(r"[^\W\d_a-zA-Z]")
+_ENGLISH: Final = re.compile(r"\b(?:the|and|with|this|that|you|your|have|from|which|please)\b", re.IGNORECASE)
+"""Words that are English wherever they stand among words."""
 _WORD: Final = re.compile(r"\S+")
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
 _SENTENCE: Final = re.compile(r"[^\w\n]{0,4}(?:[^\W\d_]+(?:['’][a-z]+)?[,:]? ){3}[^\W\d_]")
@@ -82,11 +84,13 @@ def readers(text: str, language: str, names: NameEngine) -> tuple[TaggerName, ..
 
     Texts in English, and those whose language cannot be told and whose letters are all English, are read by the tagger
     that knows English best. The accurate one was trained on little else: elsewhere the fast one reads, too, and alone
-    where it is better.
+    where it is better. A short English text may show no language and other letters in a name: both read it.
     """
     code = code_of(text, language)
     if code == "en" or (not code and _OTHER_LETTER.search(text) is None):
         return (names,)
+    if not code and _ENGLISH.search(text) is not None:
+        return names, "world"
     return ("world",) if names == "fast" or code in _BETTER_FAST else (names, "world")
 
 

@@ -12,6 +12,8 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
+from app.engines.pii.names.spelling import lowered
+
 ROWS = 1 << 16
 GAZETTEER_KINDS = "flcosdw"
 """One letter per bit: first name, last name, city or country, company, company suffix, street, common word."""
@@ -96,11 +98,6 @@ class WordFeatures(NamedTuple):
 def key_of(lower: str) -> int:
     """Return the key of a lower-case word in lists and tables."""
     return crc32(lower.encode("utf-8", "surrogatepass"))
-
-
-def lowered(word: str) -> str:
-    """Return the word in small letters; a capital I with a dot becomes a plain i, without a mark of its own."""
-    return word.lower() if word.isascii() else word.lower().replace("i\u0307", "i")
 
 
 def stem_of(word: str, lower: str) -> str:

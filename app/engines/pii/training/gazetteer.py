@@ -5,7 +5,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from zlib import crc32
 
-from app.engines.pii.names.words import GAZETTEER_KINDS, Gazetteer, lowered
+from app.engines.pii.names.spelling import lowered
+from app.engines.pii.names.words import GAZETTEER_KINDS, Gazetteer
 from app.engines.pii.training.examples import Example, plain_words
 from app.engines.pii.training.lists import entries, templates
 from app.engines.pii.training.people import LOCALE_WEIGHTS, ROMANISED, first_names, last_names

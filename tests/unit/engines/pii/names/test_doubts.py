@@ -29,6 +29,12 @@ def people(analyzer: Analyzer, text: str, **options: object) -> list[str]:
     return [text[span.start : span.end] for span in spans if span.label == "PERSON"]
 
 
+def test_a_name_that_no_list_holds_is_found_in_a_short_english_text(analyzer: Analyzer) -> None:
+    text = "The patient's name is Mülgürt. Write to the clinic."
+    assert code_of(text, "auto") == ""
+    assert people(analyzer, text) == ["Mülgürt"]
+
+
 @pytest.mark.parametrize("code", NAMELESS)
 def test_text_that_names_nobody_has_no_people(analyzer: Analyzer, code: str) -> None:
     assert code_of(NAMELESS[code], "auto") == code
@@ -166,6 +172,7 @@ def test_the_language_of_the_text_says_who_reads_it() -> None:
     assert readers(NAMELESS["id"], "auto", "fast") == ("world",)
     assert readers("Please call Daniel Schneider about the invoice.", "auto", "fast") == ("fast",)
     assert readers("Schneider 4711 – ok", "auto", "fast") == ("fast",)
+    assert readers("Ask for the Sjøberg file", "auto", "fast") == ("fast", "world")
     assert readers("Sjøberg 4711 – ok", "auto", "fast") == ("world",)
     assert readers("Please call Daniel Schneider about the invoice.", "auto", "accurate") == ("accurate",)
 

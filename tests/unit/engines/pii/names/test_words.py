@@ -4,6 +4,7 @@ from zlib import crc32
 
 import pytest
 
+from app.engines.pii.names.spelling import lowered
 from app.engines.pii.names.words import (
     MAX_WORD,
     TOKEN,
@@ -13,7 +14,6 @@ from app.engines.pii.names.words import (
     feature_word,
     features,
     key_of,
-    lowered,
     normal_word,
     stem_of,
 )
