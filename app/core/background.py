@@ -3,10 +3,29 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager, suppress
-from typing import Any
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+_AGAIN_S: Final = 5.0
+"""Longer than the cleaning up of any task takes, which a second cancellation would break off."""
 
 _log = logging.getLogger("sluice.background")
+
+
+async def ended(*tasks: asyncio.Future[Any]) -> None:
+    """Cancel the tasks and return when all have ended, whatever they raised.
+
+    A task that goes on is cancelled again: code of libraries may lose a cancellation, as ``asyncio.wait_for`` of
+    Python 3.11 does when what it waits for comes at the same moment, and a loop would then run forever.
+    """
+    running = set(tasks)
+    while running:
+        for task in running:
+            task.cancel()
+        done, running = await asyncio.wait(running, timeout=_AGAIN_S)
+        for task in done:
+            if not task.cancelled():
+                task.exception()  # mark it as retrieved: nobody else asks for it
 
 
 class BackgroundTasks:
@@ -31,9 +50,7 @@ class BackgroundTasks:
 
     async def close(self) -> None:
         """Cancel what runs and wait for its end."""
-        for task in self._running:
-            task.cancel()
-        await self.wait()
+        await ended(*self._running)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)
@@ -49,6 +66,6 @@ async def meanwhile(work: Coroutine[Any, Any, None], *, name: str) -> AsyncItera
     try:
         yield
     finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+        await ended(task)
+        if not task.cancelled():
+            task.result()

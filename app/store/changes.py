@@ -98,7 +98,8 @@ class Changes:
         ready = asyncio.Event()
         async with meanwhile(self._keep_listening(ready), name="changes"):
             try:
-                await asyncio.wait_for(ready.wait(), self._database.patience.connect_s)
+                async with asyncio.timeout(self._database.patience.connect_s):
+                    await ready.wait()
             except TimeoutError:
                 self._missed = True
             yield self
@@ -127,7 +128,8 @@ class Changes:
             await self._probe(connection)
             while not gone.is_set():
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(gone.wait(), _PROBE_S)
+                    async with asyncio.timeout(_PROBE_S):
+                        await gone.wait()
                 if not gone.is_set():
                     await self._probe(connection)
         finally:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from app.core.background import ended
 from app.core.catalog.primitives import Offer, PrimitiveKind
 from app.core.catalog.servers import MCPServerSettings
 from app.core.client_features import ClientFeatures
@@ -92,8 +93,7 @@ class Connection:
             if self._link is None:
                 self._owner.cancel()
             await asyncio.wait({self._owner}, timeout=CLOSE_S)
-            self._owner.cancel()
-            await asyncio.wait({self._owner})
+            await ended(self._owner)
         self._become("stopped")
 
     @property
@@ -299,9 +299,7 @@ class Connection:
             for task in done:
                 await task
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.wait(tasks)
+            await ended(*tasks)
 
     async def _follow(self, link: ServerLink) -> None:
         """List the server, let callers use the connection, and list again what the server announces as changed."""

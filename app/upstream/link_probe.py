@@ -12,6 +12,7 @@ from urllib.parse import urljoin, urlsplit
 import aiohttp
 
 from app import __version__
+from app.core.background import ended
 from app.core.contracts.grounding import LinkState
 from app.core.errors import InvalidArgumentsError
 from app.upstream.transport.dialing import METADATA_NAMES, Gate, GatedResolver
@@ -57,9 +58,7 @@ class NetworkProbe:
                 if tasks:
                     await asyncio.wait(tasks, timeout=self._limit_s)
             finally:
-                for task in tasks:
-                    task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
+                await ended(*tasks)
         done = [None if task.cancelled() or task.exception() else task.result() for task in tasks]
         return [LinkState(url, reachable) for url, reachable in zip(urls, done, strict=True)]
 

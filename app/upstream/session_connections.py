@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import Any, Final
 
+from app.core.background import ended
 from app.core.errors import OverloadedError
 from app.core.upstream import UpstreamError
 from app.upstream.transport.options import ServerLink
@@ -66,8 +67,7 @@ class OwnedLink:
         if not self._link.done():
             self._owner.cancel()
         await asyncio.wait({self._owner}, timeout=timeout_s)
-        self._owner.cancel()
-        await asyncio.wait({self._owner})
+        await ended(self._owner)
 
     async def _own(self) -> None:
         try:

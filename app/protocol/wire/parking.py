@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from app.core.access import Caller
+from app.core.background import ended
 from app.core.errors import InvalidArgumentsError, OverloadedError
 from app.core.strictjson import dumps
 from app.core.upstream import UpstreamError
@@ -135,8 +136,7 @@ class Parking:
                     return self._park(parked)
             return task.result()
         except BaseException:
-            task.cancel()
-            await asyncio.wait({task})
+            await ended(task)
             raise
 
     def _park(self, parked: Parked) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, Self
 
+from app.core.background import ended
 from app.core.errors import OverloadedError
 from app.core.identities import TrustedIssuer
 from app.core.tokens import TokenHead, TokenReader, VerifyingKey
@@ -90,8 +91,7 @@ class IssuerKeys:
     async def close(self) -> None:
         """Stop what is being fetched."""
         if self._running is not None:
-            self._running.cancel()
-            await asyncio.wait({self._running})
+            await ended(self._running)
 
     def _fitting(self, head: TokenHead) -> list[VerifyingKey]:
         return [

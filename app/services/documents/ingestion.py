@@ -208,7 +208,8 @@ class IngestionService:
             except (StoreUnavailableError, ServiceError) as error:
                 log.warning("reading documents failed: %s", type(error).__name__)
             with suppress(TimeoutError):
-                await asyncio.wait_for(self.more.wait(), _IDLE_S)
+                async with asyncio.timeout(_IDLE_S):
+                    await self.more.wait()
 
     async def _finish(self, ingestion: StoredIngestion, body: bytes) -> None:
         """Read a claimed document; an error is stored as its result, worded without content."""

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final, Self
 
 from pydantic import ConfigDict, model_validator
 
+from app.core.background import ended
 from app.core.content.context import Context
 from app.core.contracts.argument_schema import schema_fault
 from app.core.contracts.middleware import REMOTE_SEPARATOR, Arguments, Invocation, Middleware, Outcome
@@ -168,8 +169,7 @@ class _Source:
     async def close(self) -> None:
         """Stop reading, and disconnect from the server."""
         if self.reading is not None:
-            self.reading.cancel()
-            await asyncio.wait({self.reading})
+            await ended(self.reading)
         await self.connection.stop()
 
     async def _read(self, now: float) -> None:

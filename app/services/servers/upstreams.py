@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from app.core.background import ended
 from app.core.catalog.primitives import SERVERS_CHANGED, Offer
 from app.core.catalog.servers import ServerEntry
 from app.core.client_features import ClientFeatures
@@ -94,9 +95,7 @@ class UpstreamService:
             yield
         finally:
             self._running = False
-            for task in [*watching, *self._tasks.values()]:
-                task.cancel()
-            await asyncio.gather(*watching, *self._tasks.values(), return_exceptions=True)
+            await ended(*watching, *self._tasks.values())
             self._tasks.clear()
             self._tenants.clear()
 

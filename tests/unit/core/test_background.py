@@ -1,11 +1,13 @@
 """Background tasks end with their owner, and none of them brings down another."""
 
 import asyncio
+import gc
 import logging
+from contextlib import suppress
 
 import pytest
 
-from app.core.background import BackgroundTasks, meanwhile
+from app.core.background import BackgroundTasks, ended, meanwhile
 
 SECRET = "jane@example.com"
 
@@ -110,3 +112,67 @@ async def test_what_the_work_raised_is_raised_behind_the_body():
 
     with pytest.raises(ValueError, match=SECRET):
         await body()
+
+
+async def losing_one(begun: asyncio.Event) -> None:
+    """Go on behind the first cancellation, as a loop does when a library loses it."""
+    begun.set()
+    with suppress(asyncio.CancelledError):
+        await forever()
+    await forever()
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr("app.core.background._AGAIN_S", 0.01)
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_work_that_loses_a_cancellation_ends_all_the_same():
+    begun = asyncio.Event()
+    async with asyncio.timeout(20):
+        async with meanwhile(losing_one(begun), name="work"):
+            await begun.wait()
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_an_owner_that_closes_outlasts_a_lost_cancellation():
+    begun, tasks = asyncio.Event(), BackgroundTasks()
+    tasks.start(losing_one(begun))
+    await begun.wait()
+    async with asyncio.timeout(20):
+        await tasks.close()
+    assert len(tasks) == 0
+
+
+async def test_who_cancels_the_owner_is_heard_while_it_ends_its_work():
+    begun = asyncio.Event()
+    held = asyncio.create_task(losing_one(begun))
+
+    async def owner():
+        await ended(held)
+
+    await begun.wait()
+    waiting = asyncio.create_task(owner())
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.wait({waiting}, timeout=5)
+    assert waiting.cancelled()
+    held.cancel()
+    await asyncio.wait({held})
+
+
+async def test_what_a_task_raises_at_its_end_is_for_nobody(caplog):
+    async def failing_to_end():
+        try:
+            await forever()
+        finally:
+            raise ValueError(SECRET)
+
+    failed = asyncio.create_task(failing_to_end())
+    await asyncio.sleep(0)
+    await ended(failed)
+    del failed
+    gc.collect()
+    assert not caplog.records
