@@ -92,6 +92,8 @@ ADDRESSES: Final = (
     rf"(?i:{_JOINS}(?:{_AT}){_JOINS}{{1,3}}[a-z0-9\-]+(?:\.|{_JOINS}{{1,3}}(?:{_DOT}){_JOINS})"
     rf"|@[a-z0-9\-.]+{_JOINS}{{1,3}}(?:{_DOT}){_JOINS})"
 )
+AT_SIGNS: Final = rf"(?i:{_JOINS}(?:{_AT}){_JOINS}{{1,3}}|@)[A-Za-z0-9]"
+"""Short, so that one place after the other takes no longer than one pass, whatever the text."""
 SPELLED: Final = rf"\\|{ADDRESSES}"
 _APART: Final = r"(?:\A|[^A-Za-z0-9])"
 GROUPS: Final = rf"{_APART}[0-9](?:{_SIGNS}{{0,10}}[0-9]){{8}}"

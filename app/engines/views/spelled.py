@@ -32,6 +32,8 @@ _HOST: Final = re.compile(
 )
 _WORD: Final = re.compile(rf"(?i) ?{_MARK}(?:{_DOT}){_MARK} ?| (?:{_DOT}) ")
 _BEFORE: Final = re.compile(rf"(?i)[A-Za-z0-9]{{1,32}}(?:{_POINT}[A-Za-z0-9]{{1,32}}){{1,4}}\Z")
+_MARKS: Final = 2
+"""How many marks a sign may have before the one at which its gate opens."""
 _REACH: Final = 160
 _ESCAPED: Final = re.compile(r"\\(?<!\\\\)\\*+([.@\-_+:()#, ])")
 
@@ -83,9 +85,9 @@ _UNNAMED: Final = frozenset(
 
 def spelled(text: str) -> Iterator[Substitution]:
     """Yield the words that stand for the signs of an address, and the signs that are escaped."""
-    for sign in _SIGN.finditer(text) if gates.opens(text, gates.ADDRESSES) else ():
-        host = _HOST.match(text, sign.end())
-        if host is None:
+    read = 0
+    for sign in _signs(text):
+        if sign.start() < read or (host := _HOST.match(text, sign.end())) is None:
             continue
         dots = list(_WORD.finditer(text, *host.span()))
         if not dots and (
@@ -93,6 +95,7 @@ def spelled(text: str) -> Iterator[Substitution]:
         ):
             # An address as usual, or "meet us at example.com".
             continue
+        read = sign.end()
         if sign.group() != "@":
             yield Substitution(*sign.span(), "@", SPELLED)
         for dot in dots:
@@ -105,6 +108,21 @@ def spelled(text: str) -> Iterator[Substitution]:
     if "\\" in text:
         for escaped in _ESCAPED.finditer(text):
             yield Substitution(*escaped.span(), escaped[1], "escapes")
+
+
+def _signs(text: str) -> Iterator[re.Match[str]]:
+    """Yield what may be a sign, where there is a host at all: the gate is much quicker than the expression.
+
+    Signs may overlap, and one may come twice: not each has a host, and the next one is not to be missed for it.
+    """
+    data, after = text.encode("ascii", "replace"), 0
+    if not gates.passed(data, gates.ADDRESSES):
+        return
+    while (place := gates.place(data, gates.AT_SIGNS, after)) >= 0:
+        for start in range(max(0, place - _MARKS), place + 1):
+            if sign := _SIGN.match(text, start):
+                yield sign
+        after = place + 1
 
 
 def _names_someone(text: str, sign: re.Match[str]) -> bool:

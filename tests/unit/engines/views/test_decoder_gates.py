@@ -109,6 +109,7 @@ def check(text: str) -> None:
     with pytest.MonkeyPatch.context() as patched:
         # Decoders have gates of their own before their slow parts.
         patched.setattr(gates, "passed", lambda _data, _gate: True)
+        patched.setattr(gates, "place", lambda data, _gate, start=0: start if start < len(data) else -1)
         assert {name: list(decode(text)) for name, (_, decode) in DECODERS.items()} == decoded, text
     assert {name for name in shut if decoded[name]} == set(), text
 
@@ -125,6 +126,25 @@ PARTS = st.sampled_from([*FRAGMENTS, *(way for value in VALUES for way in ways(v
 @given(st.lists(PARTS, max_size=24))
 def test_no_gate_is_shut_where_its_decoder_reads_something(parts: list[str]) -> None:
     check("".join(parts))
+
+
+SIGNS = ("@", " at ", "_at_", " _at_ ", " ~=AT-- ", "#*at=", " arroba ", "-_ät__", " ät ", "at ")
+HOSTS = ("example.org", "example_dot_org", "a dot b-c =punkt= de", "me.", "at")
+
+
+@given(st.lists(st.sampled_from(["j.roe", "mail kim", " ", ".", *SIGNS, *HOSTS]), max_size=12))
+def test_no_sign_is_passed_over(parts: list[str]) -> None:
+    check("".join(parts))
+
+
+@pytest.mark.parametrize("host", HOSTS[:3])
+@pytest.mark.parametrize("sign", SIGNS[1:-1])
+def test_every_sign_is_read_behind_others_that_have_no_host(sign: str, host: str) -> None:
+    found = list(spelled(f"at at them, {'at ' * 3}arroba j.roe{sign}{host} at last"))
+    assert [each.plain for each in found][:1] == ["@"]
+    assert len({(each.start, each.end) for each in found}) == len(found)
+    assert found == list(dict.fromkeys(found))
+    check(f"at j.roe{sign}{host} at last")
 
 
 def test_no_gate_is_shut_for_a_hostile_text() -> None:
