@@ -1,14 +1,17 @@
 """Split text of any script into the words by which it is looked up.
 
-Scripts without spaces between words are cut into overlapping pieces, and marks on letters are dropped. What is stored
-and what is asked must be split alike: after a change here ``VERSION`` must grow, so that stored texts are indexed anew.
+Scripts without spaces between words are cut into overlapping pieces, and marks on letters are dropped. Words of other
+alphabets than the Latin one are truncated besides, which is the stemmer that knows no language: forms of a word differ
+at their ends. What is stored and what is asked must be split alike: after a change here ``VERSION`` must grow, so that
+stored texts are indexed anew.
 """
 
 import re
 import unicodedata
+from functools import lru_cache
 from typing import Final
 
-VERSION: Final = 1
+VERSION: Final = 2
 """The version of these rules; documents that were indexed by other ones are indexed again in the background."""
 
 _WORD: Final = re.compile(r"[^\W_]+")
@@ -28,6 +31,18 @@ _SINGLE: Final = re.compile(f"[{_HAN}]")
 _UNSPACED: Final = re.compile(f"[{_HAN}{_KANA}{_THAI_TO_KHMER}]")
 _CHARACTERS_OF_A_WORD: Final = 2
 
+_GREEK_TO_GEORGIAN: Final = "\u0370-\u058f\u10a0-\u10ff"
+_HEBREW_TO_SINHALA: Final = "\u05d0-\u0dff"
+_TRUNCATED: Final = {"vowels": 5, "consonants": 4}
+"""The letters that are kept of a word; fewer where vowels are marks, or are not written."""
+_INFLECTED: Final = re.compile(
+    f"(?!\\D*\\d)(?:(?P<vowels>[{_GREEK_TO_GEORGIAN}]{{5,}})|(?P<consonants>[{_HEBREW_TO_SINHALA}]{{4,}}))"
+)
+_ARABIC_PARTICLES: Final = re.compile(
+    "^(?:\u0648?(?:[\u0628\u0641\u0643]?\u0627\u0644|\u0644\u0644)|\u0648(?=\\w{4}))(?=\\w{3})"
+)
+"""The article, and "and", "with", "so" and "like" before it, which Arabic writes as the beginning of a word."""
+
 _ACCENT: Final = re.compile("[\u0300-\u036f]+")
 _NO_LETTERS: Final = re.compile(r"[^\w\s\x00-\u02ff\u2000-\u206f\u3000-\u303f\u3099\u309a]+")
 """What may be a mark on a letter, besides accents; marks that voice a kana stay, for they make another letter of it."""
@@ -39,18 +54,33 @@ def search_words(text: str, *, asked: bool = False) -> list[str]:
     """Return the words of ``text`` in lower case and without accents, in order, with repetitions.
 
     Han, kana and Hangul become pairs of characters, Thai, Lao, Khmer and Burmese triples. Text that is ``asked`` for
-    is cut into the longest pieces alone; stored text has each Han character as well, since it may be a whole question.
+    is cut into the longest pieces and whole words alone; stored text has each Han character as well, since it may be a
+    whole question, and after a word its truncated form.
     """
     bare = plain_text(text)
-    if not has_pieces(bare):
+    if bare.isascii():
         return spaced_words(bare)
     words: list[str] = []
     for word in _WORD.findall(bare):
         if word.isascii():
             words.append(word)
         else:
-            words += _pieces(word, asked=asked)
+            words += _forms(word, asked=asked)
     return words
+
+
+@lru_cache(maxsize=65_536)
+def truncated(word: str) -> str:
+    """Return what the forms of a plain word have in common in most languages of its alphabet: its first letters.
+
+    It is the word itself in Latin letters, where it is short, and where it is not of letters alone.
+    """
+    if word.isascii():
+        return word
+    inflected = _INFLECTED.fullmatch(word) if len(word) > min(_TRUNCATED.values()) else None
+    if inflected is None:
+        return word
+    return _ARABIC_PARTICLES.sub("", word)[: _TRUNCATED[str(inflected.lastgroup)]]
 
 
 def plain_text(text: str) -> str:
@@ -76,7 +106,7 @@ def search_text(text: str) -> str:
     if text.isascii():
         return text
     bare = plain_text(text)
-    return bare if not has_pieces(bare) else _WORD.sub(_spaced, bare)
+    return bare if bare.isascii() else _WORD.sub(_spaced, bare)
 
 
 def words_beyond_ascii(text: str) -> str:
@@ -97,11 +127,22 @@ def count_words(*texts: str) -> int:
     )
 
 
+def _forms(word: str, *, asked: bool) -> list[str]:
+    """Return by what a word beyond ASCII is looked up: its pieces, or itself and, stored, its truncated form."""
+    if _IN_PIECES.search(word) is not None:
+        return _pieces(word, asked=asked)
+    short = word if asked else truncated(word)
+    return [word] if short == word else [word, short]
+
+
 def _pieces(word: str, *, asked: bool) -> list[str]:
     pieces: list[str] = []
     for run in _RUN.finditer(word):
         characters = run[0]
-        size = 2 if run.lastgroup == "pairs" else 3 if run.lastgroup == "triples" else len(characters)
+        size = 2 if run.lastgroup == "pairs" else 3
+        if run.lastgroup is None:
+            pieces += _forms(characters, asked=asked)
+            continue
         pieces += [characters[at : at + size] for at in range(max(1, len(characters) - size + 1))]
         if run.lastgroup == "pairs" and len(characters) > 1 and not asked:
             pieces += _SINGLE.findall(characters)
@@ -109,7 +150,7 @@ def _pieces(word: str, *, asked: bool) -> list[str]:
 
 
 def _spaced(word: re.Match[str]) -> str:
-    return word[0] if word[0].isascii() else f" {' '.join(_pieces(word[0], asked=False))} "
+    return word[0] if word[0].isascii() else f" {' '.join(_forms(word[0], asked=False))} "
 
 
 def _without_marks(lowered: str) -> str:

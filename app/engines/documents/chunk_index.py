@@ -10,7 +10,7 @@ from app.engines.documents.scoring import K1, TITLE_WEIGHT, B
 from app.engines.documents.words import stems_of
 from app.engines.resilience import Rules
 
-FORMAT: Final = "2"
+FORMAT: Final = "3"
 """Part of the name of every index; change it to build new indexes where the stored form of a chunk changes."""
 
 MOST_PARTS: Final = 30_000

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from app.core.catalog.search_words import count_words
+from app.core.catalog.search_words import count_words, truncated
 from app.engines.documents.words import StemFinder
 from app.engines.grounding.stemming import stem
 
@@ -14,6 +14,9 @@ B: Final = 0.75
 TITLE_WEIGHT: Final = 2
 IMAGINED: Final = 50
 """Imaginary chunks added to the count, so that in very small collections not every word counts as common."""
+
+WHOLE_SHARE: Final = 1 / 3
+"""How much a whole word counts beside its truncated form, which any form of the word has."""
 
 UNRELATED: Final = 0.1
 """The cosine of unrelated texts, for sentence encoders of this kind."""
@@ -40,6 +43,12 @@ def rarity(statistics: Statistics, word: str) -> float:
     return math.log(1 + (statistics.chunks + IMAGINED - matching + 0.5) / (matching + 0.5))
 
 
+def weight_of(statistics: Statistics, word: str) -> float:
+    """Return how much a word of a query counts: its rarity, and less of a word whose truncated form counts besides."""
+    share = 1.0 if truncated(word) == word else WHOLE_SHARE
+    return share * rarity(statistics, word)
+
+
 def lexical_scores(
     words: Sequence[str], statistics: Statistics, chunks: Sequence[tuple[str, str, str]]
 ) -> list[float]:
@@ -47,7 +56,7 @@ def lexical_scores(
 
     So 0 means no word, 1 about all words, and more means more often; scores of different queries are comparable.
     """
-    weights = {stem(word): rarity(statistics, word) for word in words}
+    weights = {stem(word): weight_of(statistics, word) for word in words}
     once = sum(weights.values())
     if not once:
         return [0.0] * len(chunks)

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from app.core.catalog.search_words import search_text
 
-_STATE: Final = "parts.2.json"
+_STATE: Final = "parts.3.json"
 """Change it with the form of what is indexed: a folder without this file is incomplete, and is replaced."""
 _FIELDS: Final = ("title", "headings", "text")
 _BOOSTS: Final = {"title": 2.0}

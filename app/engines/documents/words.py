@@ -1,15 +1,15 @@
 """Split texts and queries into the words that documents are ranked by."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Final
 
-from app.core.catalog.search_words import has_pieces, plain_text, search_words, spaced_words
+from app.core.catalog.search_words import has_pieces, plain_text, search_words, spaced_words, truncated
 from app.engines.grounding.stemming import stem
 
 MOST_WORDS: Final = 48
-"""Most different words of a query that are looked up: the first ones."""
+"""Most different words of a query that are looked up, with their truncated forms: the first ones."""
 
 _SHORT: Final = 2
 _STOP_WORDS: Final = frozenset(
@@ -41,7 +41,7 @@ class StemFinder:
             {known_stem[:-1] if len(known_stem) > _SHORT else known_stem for known_stem in self._stems}
         )
         self._pieces = [known_stem for known_stem in self._stems if has_pieces(known_stem)]
-        self._seen: dict[str, str | None] = {}
+        self._seen: dict[str, tuple[str, ...]] = {}
 
     def counts(self, text: str) -> Counter[str]:
         """Return how often each of the stems occurs in ``text``."""
@@ -54,24 +54,33 @@ class StemFinder:
             counts.update({piece: times for piece in self._pieces if (times := plain.count(piece))})
         for word, times in Counter(spaced_words(plain)).items():
             if word not in seen:
-                seen[word] = self._wanted_stem(word)
-            wanted_stem = seen[word]
-            if wanted_stem is not None:
+                seen[word] = self._wanted_stems(word)
+            for wanted_stem in seen[word]:
                 counts[wanted_stem] += times
         return counts
 
-    def _wanted_stem(self, word: str) -> str | None:
-        if not word.startswith(self._begins):
-            return None
-        candidate = stem(word)
-        return candidate if candidate in self._stems else None
+    def _wanted_stems(self, word: str) -> tuple[str, ...]:
+        if word.isascii():
+            return (stem(word),) if word.startswith(self._begins) and stem(word) in self._stems else ()
+        return tuple(form for form in {word, truncated(word)} if form in self._stems)
+
+
+def rarest_words(matches: Mapping[str, int], most: int) -> list[str]:
+    """Return the ``most`` rarest words that any chunk has, and their truncated forms, rarest first."""
+    by_rarity = sorted((word for word in matches if matches[word]), key=lambda word: matches[word])
+    forms = {form for word in by_rarity[:most] for form in (word, truncated(word))}
+    return [word for word in by_rarity if word in forms]
 
 
 @lru_cache(maxsize=1024)
 def asked_words(question: str) -> tuple[str, ...]:
-    """Return the different words of a query without stop words, one for each stem; all words where none is left."""
+    """Return the different words of a query without stop words, one for each stem; all words where none is left.
+
+    Words that are indexed truncated besides are followed by their truncated forms.
+    """
     word_by_stem: dict[str, str] = {}
     query_words = search_words(question, asked=True)
     for word in [word for word in query_words if word not in _STOP_WORDS] or query_words:
         word_by_stem.setdefault(stem(word), word)
-    return tuple(word_by_stem.values())[:MOST_WORDS]
+    words = tuple(word_by_stem.values())[:MOST_WORDS]
+    return tuple(dict.fromkeys((*words, *map(truncated, words))))

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 
 from app.core.contracts.engines import ChunkProposals, EngineReport
 from app.engines.documents.chunk_index import FORMAT, MOST_PARTS, ChunkIndex, SearchScope
-from app.engines.documents.scoring import Statistics, rarity
-from app.engines.documents.words import asked_words
+from app.engines.documents.scoring import Statistics, weight_of
+from app.engines.documents.words import asked_words, rarest_words
 from app.engines.grounding.stemming import stem
 from app.engines.resilience import EngineFallback
 from app.store.documents.collections import StoredPart
@@ -93,8 +93,8 @@ class IndexedSearch:
         statistics = Statistics(
             sum(part.chunks for part in parts), sum(part.words for part in parts), matches
         )
-        words_by_rarity = sorted((word for word in words if matches[word]), key=lambda word: matches[word])
-        weights = {stem(word): round(rarity(statistics, word), 4) for word in words_by_rarity[:_LOOKED_FOR]}
+        looked_for = rarest_words(matches, _LOOKED_FOR)
+        weights = {stem(word): round(weight_of(statistics, word), 4) for word in looked_for}
         numbers: dict[int, None] = {}
         try:
             async with asyncio.TaskGroup() as group:

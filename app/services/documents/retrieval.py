@@ -19,11 +19,18 @@ from app.core.errors import UpstreamUnavailableError
 from app.core.events import Changed
 from app.engines.documents.counts import CountMemory, ScopeKey
 from app.engines.documents.passages import assembled_text
-from app.engines.documents.scoring import Statistics, fused, lexical_scores, rarity, relevance, semantic_score
+from app.engines.documents.scoring import (
+    Statistics,
+    fused,
+    lexical_scores,
+    relevance,
+    semantic_score,
+    weight_of,
+)
 from app.engines.documents.tantivy_index import TantivyIndex
 from app.engines.documents.vectors import PartKey, PartVectors, VectorMemory, assembled, likeness, nearest
 from app.engines.documents.votes import vote_of_meaning
-from app.engines.documents.words import asked_words
+from app.engines.documents.words import asked_words, rarest_words
 from app.services.documents.indexed_search import NOTHING_PROPOSED, IndexedSearch, Mark
 from app.services.documents.side_index import SideIndex
 from app.services.documents.vector_indexes import VECTOR_INDEX_CHUNKS
@@ -223,12 +230,11 @@ class RetrievalService:
     ) -> list[int]:
         """Return the chunks of ``parts`` that the database, or the index beside it, proposes by words."""
         ids, most = [part.id for part in parts], max(_BY_WORDS, question.wanted)
-        words_found = [word for word in matches if matches[word]]
-        rarest_words = sorted(words_found, key=lambda word: matches[word])[:_LOOKED_FOR]
+        words = rarest_words(matches, _LOOKED_FOR)
         if index is not None:
-            return await asyncio.to_thread(index.match_words, ids, rarest_words, most)
-        weights = [rarity(statistics, word) for word in rarest_words]
-        return await match_words(tx, tenant, ids, rarest_words, weights, limit=most)
+            return await asyncio.to_thread(index.match_words, ids, words, most)
+        weights = [weight_of(statistics, word) for word in words]
+        return await match_words(tx, tenant, ids, words, weights, limit=most)
 
     async def _matches(
         self,

@@ -2,7 +2,13 @@
 
 import pytest
 
-from app.core.catalog.search_words import count_words, search_text, search_words, words_beyond_ascii
+from app.core.catalog.search_words import (
+    count_words,
+    search_text,
+    search_words,
+    truncated,
+    words_beyond_ascii,
+)
 
 
 @pytest.mark.parametrize(
@@ -48,6 +54,37 @@ def test_words_beyond_ascii_are_those_that_no_ascii_index_has() -> None:
     assert words_beyond_ascii("plain words") == ""
     assert words_beyond_ascii("naïve \u201cquotes\u201d") == ""
     assert words_beyond_ascii("the 東京 naïve мир") == "東京 東 京 мир"
+
+
+@pytest.mark.parametrize(
+    ("forms", "kept"),
+    [
+        ("российский российского российским", "росси"),
+        ("πληθυσμος πληθυσμου", "πληθυ"),
+        # Vowels that are marks, or are not written, are none of the four letters.
+        ("مدرسة المدرسة والمدرسة للمدرسة بالمدرسة ومدرسة مدرسية", "مدرس"),
+        ("परकरतक परकरतकत", "परकर"),
+        ("книга", "книга"),
+        ("الله", "الله"),
+        ("وزير", "وزير"),
+        ("plainly", "plainly"),
+        ("größenordnung", "größenordnung"),
+        ("東京都東京", "東京都東京"),
+        ("версия2025", "версия2025"),
+        ("१२३४५६", "१२३४५६"),
+    ],
+)
+def test_forms_of_a_word_are_truncated_to_what_they_share(forms: str, kept: str) -> None:
+    assert {truncated(form) for form in forms.split()} == {kept}
+    assert truncated(kept) == kept
+
+
+def test_stored_words_are_followed_by_what_is_kept_of_them() -> None:
+    assert search_words("Российская книга") == ["россииская", "росси", "книга"]
+    assert search_words("Российская книга", asked=True) == ["россииская", "книга"]
+    assert search_words("российская東京") == ["россииская", "росси", "東京", "東", "京"]
+    assert search_text("a российская-b").split() == ["a", "россииская", "росси", "-b"]
+    assert words_beyond_ascii("a российская b") == "россииская росси"
 
 
 def test_without_spaces_two_characters_are_as_long_as_a_word() -> None:

@@ -8,7 +8,7 @@ import pytest
 from app.engines.documents.passages import GAP, assembled_text
 from app.engines.documents.scoring import Statistics, fused, lexical_scores, rarity, relevance, semantic_score
 from app.engines.documents.vectors import PartKey, VectorMemory, assembled, likeness, nearest
-from app.engines.documents.words import MOST_WORDS, StemFinder, asked_words, stems_of
+from app.engines.documents.words import MOST_WORDS, StemFinder, asked_words, rarest_words, stems_of
 
 
 def statistics(chunks: int = 100, words: int = 10_000, **matches: int) -> Statistics:
@@ -23,6 +23,33 @@ def test_a_question_is_its_words_that_say_something_once_per_stem() -> None:
     assert asked_words("What was discussed in the planning of plans?") == ("discussed", "planning")
     assert asked_words("to be or not to be") == ("to", "be", "or", "not")
     assert len(asked_words(" ".join(f"word{number}" for number in range(200)))) == MOST_WORDS
+
+
+def test_truncated_words_are_looked_up_besides_and_add_to_no_limit() -> None:
+    assert asked_words("Российские книги российского рынка") == (
+        *("россииские", "книги", "россииского", "рынка"),
+        "росси",
+    )
+    letters = "абвгдежзиклмнопрстуфхцчшщъыьэюя"
+    question = [f"{first}{second}словами" for first in letters for second in letters[:2]]
+    assert len(asked_words(" ".join(question))) == 2 * MOST_WORDS
+
+
+def test_a_word_that_proposes_brings_its_truncated_form() -> None:
+    matches = {"absent": 0, "россииские": 1, "рынка": 2, "книги": 3, "росси": 9, "common": 8}
+    assert rarest_words(matches, 2) == ["россииские", "рынка", "росси"]
+    assert rarest_words(matches, 9) == ["россииские", "рынка", "книги", "common", "росси"]
+
+
+def test_another_form_of_a_word_counts_and_the_same_form_counts_more() -> None:
+    known = statistics(россииские=1, росси=3)
+    filler = "слово " * 99
+    same, other, none = lexical_scores(
+        asked_words("российские"),
+        known,
+        [("", "", f"{first} {filler}") for first in ("российские", "российского", "россыпь")],
+    )
+    assert same > other > 0.7 > none == 0
 
 
 def test_rare_words_weigh_more_and_a_chunk_with_all_words_once_scores_about_one() -> None:
@@ -94,7 +121,14 @@ def test_the_memory_of_vectors_knows_states_and_bounds() -> None:
 
 @pytest.mark.parametrize(
     "body",
-    ["東京都の東京 iPhone15を, 猫", "ภาษาไทย ไทย", "Größe, größe! мир и миру", "plain words, plain", ""],
+    [
+        "東京都の東京 iPhone15を, 猫",
+        "ภาษาไทย ไทย",
+        "Größe, größe! мир и миру",
+        "Российская и российские, 東京российская; والكتاب",
+        "plain words, plain",
+        "",
+    ],
 )
 def test_stems_are_counted_as_they_are_cut(body: str) -> None:
     counted = Counter(stems_of(body))
