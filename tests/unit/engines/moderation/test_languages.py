@@ -149,6 +149,13 @@ def test_common_words_stand_between_two_words_of_content() -> None:
     assert len(one & other) == 3  # Both words, and both together.
 
 
+def test_words_are_read_in_pairs_and_characters_in_runs_of_four_to_six() -> None:
+    columns = language_features(["abcdef"]).columns
+    assert (columns >= ngrams().width // 2).sum() == 5 + 4 + 3  # Of eight characters, with the blanks around.
+    columns = language_features(["hund katze maus"]).columns
+    assert (columns < ngrams().width // 2).sum() == 3 + 2 + 2  # Words, pairs, pairs of content.
+
+
 def test_each_language_has_thresholds_of_its_own(classifier) -> None:
     assert classifier.knots.shape == (len(TOLD) + 1, len(HARM), len(MARKS))
     assert (np.diff(classifier.knots, axis=2) > 0).all()
