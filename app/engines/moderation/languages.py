@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 
 from app.core.contracts.moderation import POLICIES
-from app.engines.moderation.features import TextFeatures, features_of
+from app.engines.moderation.features import Ngrams, TextFeatures, features_of
 from app.engines.moderation.model import MARKS, Floats, calibrated, raised
 from app.engines.pii.names.language_words import WORDS
 from app.engines.pii.names.languages import leaning_of
@@ -60,16 +60,21 @@ def window_language(window: str, whole: str | None) -> str | None:
 
 
 @cache
-def _common_words() -> frozenset[str]:
-    """Return the words that hold two words of content apart, without accents as windows are."""
-    return frozenset(
+def ngrams() -> Ngrams:
+    """Return which n-grams are read: seven languages need more buckets than English.
+
+    Runs of three words and of three characters would tell little but which training text it is. Words that hold two
+    words of content apart have no accents, as windows have none.
+    """
+    common = frozenset(
         word for code in TOLD for word in WORDS.get(code, "").translate(_ACCENTS).split() if code in WORDS
     )
+    return Ngrams(words=(1, 2), content=(2,), characters=(4, 5, 6), bits=17, common=common)
 
 
 def language_features(texts: Sequence[str]) -> TextFeatures:
     """Return the features of windows; each Chinese character is a word, as no blank stands between words."""
-    return features_of([_CHARACTERS.sub(r" \1 ", text) for text in texts], _common_words())
+    return features_of([_CHARACTERS.sub(r" \1 ", text) for text in texts], ngrams())
 
 
 @dataclass(frozen=True, slots=True)

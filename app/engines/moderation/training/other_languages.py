@@ -56,6 +56,7 @@ class _Line(NamedTuple):
     group: str
     text: str
     asked: bool
+    source: str
 
 
 class _Open(NamedTuple):
@@ -105,11 +106,12 @@ def own_texts(language: str, seed: int, each: tuple[int, int] = EACH) -> Iterato
     draw = random.Random(f"{seed} {language}")
     for line in lines:
         made: dict[str, None] = {}
-        for _ in range(each[0] if line.policy else each[1]):
+        times = max(1, len(_SLOT.findall(line.text)))
+        for _ in range(times * (each[0] if line.policy else each[1])):
             made.setdefault(_typed(_filled(line, asks, slots, draw), draw))
         labels = labelled([line.policy] if line.policy else [])
         group = f"{language} {line.group}"
-        yield from (Text(text, labels, language, "own", group) for text in made)
+        yield from (Text(text, labels, language, line.source, group) for text in made)
 
 
 def open_texts(folder: Path) -> Iterator[Text]:
@@ -151,7 +153,13 @@ def _read(path: Path) -> tuple[list[str], list[_Line], Mapping[str, list[str]]]:
         elif line:
             numbers[heading] += 1
             lines.append(
-                _Line(name if kind == "bad" else "", f"{heading} {numbers[heading]}", line, not says)
+                _Line(
+                    name if kind == "bad" else "",
+                    f"{heading} {numbers[heading]}",
+                    line,
+                    not says,
+                    name if kind == "ok" and name else "own",
+                )
             )
     return asks, lines, slots
 

@@ -2,17 +2,26 @@
 
 import gzip
 import json
+from collections import Counter
 
 import numpy as np
 import pytest
 
 from app.core.contracts.moderation import POLICIES
-from app.engines.moderation.languages import TOLD, UNTOLD, judged_language
+from app.engines.moderation.languages import HARM, TOLD, UNTOLD, judged_language
 from app.engines.moderation.training import other_languages
 from app.engines.moderation.training.examples import labelled
 from app.engines.moderation.training.open_sets import multijail_policy
 from app.engines.moderation.training.other_languages import SETS, Text, open_texts, own_texts
-from app.engines.moderation.training.train_languages import LICENCES, WEIGHTS, harm_of, traffic
+from app.engines.moderation.training.train_languages import (
+    LICENCES,
+    SHARES,
+    UNTOLD_SHARES,
+    WEIGHTS,
+    all_knots,
+    harm_of,
+    traffic,
+)
 from tests.benchmarks.judge.moderation_languages import drawn_by_language
 
 FILE = """[ask]
@@ -27,6 +36,8 @@ All is well.
 car¦bus
 [ok]
 rest
+[ok twin]
+wash {thing} and {thing}
 """
 
 
@@ -41,8 +52,9 @@ def test_each_language_has_more_harmless_texts_than_harmful_ones(code: str) -> N
 
 def test_a_language_is_told_for_what_was_written_in_it() -> None:
     for code in TOLD:
-        told = {judged_language(text.text) for text in own_texts(code, 1) if len(text.text) > 90}
-        assert told <= {code, UNTOLD}, code
+        long = [text.text for text in own_texts(code, 1) if len(text.text) > 90]
+        wrong = [text for text in long if judged_language(text) not in {code, UNTOLD}]
+        assert len(wrong) <= 0.02 * len(long), wrong
 
 
 def test_no_text_of_the_test_part_is_learned() -> None:
@@ -62,9 +74,22 @@ def test_a_file_is_read_by_its_headings(tmp_path, monkeypatch) -> None:
         "xx [ok] 1": {"how do i pay"},
         "xx [ok says] 1": {"all is well"},
         "xx [ok] 2": {"how do i rest"},
+        "xx [ok twin] 1": {f"how do i wash {a} and {b}" for a in ("car", "bus") for b in ("car", "bus")},
     }
     assert {text.labels["illicit"] for text in texts if text.group == "xx [bad illicit] 1"} == {1}
     assert all(set(text.labels.values()) == {0} for text in texts if text.group.startswith("xx [ok"))
+    assert {text.source for text in texts if " twin] " in text.group} == {"twin"}
+    assert {text.source for text in texts if " twin] " not in text.group} == {"own"}
+
+
+def test_a_line_is_drawn_for_each_of_its_slots(tmp_path, monkeypatch) -> None:
+    values = "¦".join(f"v{number}" for number in range(999))
+    lines = "[ask]\n{}\n[ok]\n{thing}\n[ok twin]\n{thing} {thing} {thing}\n[slot thing]\n"
+    (tmp_path / "xx.txt").write_text(lines + values, encoding="utf-8")
+    monkeypatch.setattr(other_languages, "FOLDER", tmp_path)
+    sources = Counter(text.source for text in own_texts("xx", 1, each=(0, 10)))
+    assert sources["own"] <= 10
+    assert 25 < sources["twin"] <= 30
 
 
 def test_what_judges_of_multijail_is_never_learned() -> None:
@@ -99,7 +124,7 @@ def test_open_sets_are_read_by_their_labels(tmp_path) -> None:
     assert found["b"].labels["harassment"] == 1
     assert [found["d"].labels[policy] for policy in ("hate", "harassment", "violence")] == [0, 0, None]
     assert found["e"].labels["illicit"] == 1
-    assert {one.source for one in SETS} == set(LICENCES) == set(WEIGHTS) - {"own", "english"}
+    assert {one.source for one in SETS} == set(LICENCES) == set(WEIGHTS) - {"own", "twin", "english"}
 
 
 def test_harm_is_a_deed_or_abuse_and_one_says_nothing_of_the_other() -> None:
@@ -117,6 +142,20 @@ def test_the_traffic_of_a_language_is_harmless_and_its_own() -> None:
         Text("c", labelled([]), "de", "mobie", "3"),
         Text("d", labelled([]), "fr", "own", "4"),
     ]
+    texts.append(Text("e", labelled([]), "de", "twin", "5"))
     german = traffic(texts, "de")
-    assert german[1] == german[3] == 0 < german[2] < german[0]
-    assert (traffic(texts, UNTOLD) > 0).tolist() == [True, False, True, True]
+    assert german[1] == german[3] == 0 < german[4] < german[2] < german[0]
+    assert (traffic(texts, UNTOLD) > 0).tolist() == [True, False, True, True, True]
+
+
+def test_each_kind_of_harm_lets_through_its_own_share_of_the_harmless_texts() -> None:
+    texts = [
+        Text(str(number), labelled([]), TOLD[number % len(TOLD)], "own", "1") for number in range(14_000)
+    ]
+    logits = np.random.default_rng(1).standard_normal((len(texts), len(HARM))).astype(np.float32)
+    found = all_knots(texts, logits)
+    for place, language in ((0, TOLD[0]), (len(TOLD), UNTOLD)):
+        mine = logits[[language in {text.language, UNTOLD} for text in texts]]
+        for kind, shares in enumerate(UNTOLD_SHARES if language == UNTOLD else SHARES):
+            flagged = (mine[:, [kind]] >= found[place, kind]).mean(axis=0)
+            assert flagged == pytest.approx(shares, abs=0.003)
