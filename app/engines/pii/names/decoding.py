@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -32,12 +32,16 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class TaggedSpan:
-    """One finding: character offsets, a label of `LABELS`, and a score from 0 to 1."""
+    """One finding: character offsets, a label of `LABELS`, and a score from 0 to 1.
+
+    The score says how likely the words are a name of any kind, ``share`` how much of it is the label's, from 0 to 1.
+    """
 
     start: int
     end: int
     label: str
     score: float
+    share: float = 1.0
 
 
 def decoded(
@@ -64,7 +68,7 @@ def decoded(
         if named[first] == named[last]:
             continue
         legal = _legal(tags[first:last], scores[first:last])
-        spans = _spans(legal, offsets[first:last], sureness[first:last])
+        spans = _spans(legal, offsets[first:last], sureness[first:last], probabilities[first:last])
         findings += [
             trimmed
             for span in spans
@@ -130,8 +134,10 @@ def _viterbi(scores: list[list[float]]) -> list[int]:
     return path[::-1]
 
 
-def _spans(tags: list[int], offsets: Sequence[tuple[int, int]], sureness: list[float]) -> list[TaggedSpan]:
-    """Return the spans of a legal sequence of tags; the score is the mean over the tokens."""
+def _spans(
+    tags: list[int], offsets: Sequence[tuple[int, int]], sureness: list[float], probabilities: Floats
+) -> list[TaggedSpan]:
+    """Return the spans of a legal sequence of tags; score and share are the means over the tokens."""
     spans: list[TaggedSpan] = []
     first = 0
     for index, tag in enumerate(tags):
@@ -139,7 +145,10 @@ def _spans(tags: list[int], offsets: Sequence[tuple[int, int]], sureness: list[f
             first = index
         if TAGS[tag][0] in "LU":
             score = sum(sureness[first : index + 1]) / (index + 1 - first)
-            spans.append(TaggedSpan(offsets[first][0], offsets[index][1], TAGS[tag][2:], score))
+            column = (tag - 1) // 4 * 4 + 1
+            own = float(probabilities[first : index + 1, column : column + 4].sum()) / (index + 1 - first)
+            share = min(1.0, own / score) if score else 0.0
+            spans.append(TaggedSpan(offsets[first][0], offsets[index][1], TAGS[tag][2:], score, share))
     return spans
 
 
@@ -154,7 +163,7 @@ def _trimmed(text: str, span: TaggedSpan) -> TaggedSpan | None:
         end -= 1
     if start == end or not any(c.isalnum() for c in text[start : min(end, start + MAX_WORD)]):
         return None
-    return TaggedSpan(start, end, span.label, span.score)
+    return replace(span, start=start, end=end)
 
 
 def joined_addresses(text: str, spans: list[TaggedSpan]) -> list[TaggedSpan]:

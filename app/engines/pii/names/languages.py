@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - apostrophes as they occur in texts
 """Detect the language of a text, and warn the caller if the name tagger does not support it."""
 
 import re
@@ -13,7 +14,9 @@ LANGUAGE = "en"
 SUPPORTED: Final = ("en", "de", "fr", "es", "it", "pt", "nl", "sv", "no", "da", "id", "ro")
 """The languages that the name taggers were trained for (docs/names.md and docs/judgement.md have their figures)."""
 
-_LETTER = re.compile(r"[^\W\d_]+")
+_LETTER = re.compile(r"[^\W\d_]{2,}|(?<!['’])[^\W\d_]|[^\W\d_sS]")
+"""A word. An s behind an apostrophe is an English possessive, and a word in Czech."""
+
 _SAMPLE: Final = 600
 """Characters at the start of a text, and as many at its end, from which its language is detected."""
 _LEAST_LETTERS: Final = 20

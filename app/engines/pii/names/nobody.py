@@ -31,12 +31,27 @@ _OPENERS: Final = {
         "çarşamba perşembe cuma cumartesi bazıları kendini konuşma günümüzde ingilizce almanca "
         "fransızca rusça arapça farsça türkçe italyanca ispanyolca yunanca japonca çince latince "
         "gürcüce islam ocak şubat mart nisan mayıs haziran temmuz ağustos eylül kasım aralık kara ak "
-        "büyük küçük lütfen iyi"
+        "büyük küçük lütfen iyi kadın çocuk erkek tedavi siyah kırmızı mavi sarı meslek "
+        "sinema tiyatro müzik edebiyat tarih veri bilgi sınıf kaynak özelde genelde gerçekte finalde "
+        "özellikle çoğu hatta yani ayrıca ikiz kazı bağlı dönüşlü uzatma ek gerek fark "
+        "yatırım antrenör yardımcı teknik başkan başkanı şampiyon şampiyonu ikinci birinci üçüncü "
+        "milli millî ulusal yerel genel hukuk bilim dil dünya atmosfer dönem döneminde "
+        "sözlük sözlüğü romanı kitabı polis asker ordu devlet halk köy kent ülke bölge "
+        "bölgesi güneyli kuzeyli doğulu batılı hristiyan müslüman yahudi katolik ortodoks protestan "
+        "budist hindu japon slav rum ermeni kürt çerkez laz moğol macar bulgar sırp hırvat boşnak "
+        "arnavut gürcü leh çek fin kelt germen osmanlı selçuklu bizans abbasi emevi siyonizm budizm "
+        "hristiyanlık müslümanlık yahudilik faşizm komünizm sosyalizm kapitalizm pinyin kanji enzim "
+        "nikotin protein bakteri virüs bitki hayvan popüler klasik modern geleneksel tarafından "
+        "futbol basketbol voleybol hakem kaleci forvet"
     ),
     "id": (
         "selamat halo hai terima mohon tolong yth salam dan kini neo filipina kristen kristiani islam "
         "hindu senin selasa rabu kamis jumat sabtu januari februari maret mei juni juli agustus oktober "
-        "desember pagi siang sore malam harap"
+        "desember pagi siang sore malam harap pada bahasa ekonomi hukum pertanian sastra fisika kimia "
+        "biologi matematika juara terbuka perairan tamu film raja ratu pangeran letnan kapten mayor "
+        "kolonel jenderal satu dua tiga ahli madya kuno bersama menurut setelah sebelum ketika namun "
+        "selain sejak tahun bulan hari kawasan daerah wilayah komite ketua wakil sekretaris bendahara "
+        "silat budidaya manajemen presiden gubernur bupati walikota camat lurah wita wib wit"
     ),
     "hu": (
         "szia sziasztok helló üdv üdvözlettel kedves tisztelt drága kérem kérjük kérlek légyszi légyszí "
@@ -93,13 +108,19 @@ _NOUNS: Final = {
         "ili belediyesi kalesi camii kilisesi müzesi okulu lisesi derneği bankası hastanesi adası adaları "
         "denizi caddesi sokağı meydanı stadyumu takımı ligi kupası ödülü ödülleri dergisi gazetesi filmi "
         "albümü dizisi şirketi hanedanı beyliği krallığı cumhuriyeti bakanlığı konseyi meclisi "
-        "komutanlığı tugayı katedral yüzyıl"
+        "komutanlığı tugayı katedral yüzyıl kanunu koridoru raporu antlaşması muharebesi şampiyonası "
+        "federasyonu konfederasyonu merkezi müdürü antrenör ordusu ordu kolordusu alfabesi laboratuvarı "
+        "tepesi türbesi evi bölgesi boğazı geçidi limanı körfezi yarımadası dünyası şovu yıldızı "
+        "dengesi kökeni balesi operası senfonisi konçertosu tiyatrosu yüksekokulu kolej koleji idaresi "
+        "müsteşarı başveziri türkolog şampiyonluğu turnuvası limited holding yatırım karolina carolina "
+        "prensesi uydusu gezegeni dağ dağları mektubu yasası anayasası bildirgesi davası"
     ),
     "id": (
         "masjid ponpes pesantren menara sumur kodam sekolah gunung sungai pulau kota desa jalan "
         "universitas partai bank kabupaten provinsi kecamatan candi stasiun bandara pelabuhan rumah "
         "museum danau pantai taman pasar yayasan kerajaan kesultanan perguruan tinggi stadion gereja klub "
-        "timnas kampung institut dinas badan komisi majelis dewan"
+        "timnas kampung institut dinas badan komisi majelis dewan republik prefektur distrik kawedanan "
+        "bahasa pura peron satuan piala liga studio hotel"
     ),
     "hu": (
         "utca út tér egyetem párt kórház múzeum folyó hegy megye iskola gimnázium templom színház bank "
@@ -118,7 +139,7 @@ _NOUNS: Final = {
 _ENDS: Final = {
     "tr": (
         "lerin ların leri ları lar ler lığı liği luğu lüğü lık lik luk lük erek arak ında inde unda "
-        "ünde ımda imde mak mek yor reli calı"
+        "ünde ımda imde mak mek yor reli calı esi ası ısı isi usu üsü"
     ),
     "ro": ("ului ilor elor ției iei ței țe ție"),
     "hu": ("ból ből ban ben ról ről nak nek ság ség val vel hoz hez"),

@@ -75,6 +75,11 @@ _NEXT: Final = re.compile(
 )
 _BEFORE: Final = re.compile(rf"(?<![\w@])(?<![A-Z]\. )({_NAME})(?:, (?:and |or )?| (?:and|or|nor|&) |/)\Z")
 _BEFORE_REACH: Final = 48
+_FIRST: Final = re.compile(rf"(?<=[\w,] )({_NAME}) \Z")
+"""A word in capitals inside a sentence, right before another."""
+
+_TITLES_TEXT: Final = "mr mrs ms dr prof sir justice judge senator captain detective nurse dear hi hello"
+_TITLES: Final = frozenset(_TITLES_TEXT.split())
 
 
 def structured_people(text: str, people: Iterable[Place], kinds: Kinds) -> Iterator[Place]:
@@ -126,6 +131,8 @@ def _nicknames(text: str, kinds: Kinds) -> Iterator[Place]:
 def _enumerated(text: str, start: int, end: int, kinds: Kinds) -> list[Place]:
     """Return the places of last names in a row of capitalized words; none if one of them is something else."""
     names = list(_SINGLE.finditer(text, start, end))
+    if _follows_name(text, start, kinds):
+        names.pop(0)
     listed = sum("l" in kinds(name[0].lower()) for name in names)
     if listed < _LEAST_LISTED or any(set("cosw") & set(kinds(name[0].lower())) for name in names):
         return []
@@ -192,10 +199,19 @@ def _listed(text: str, place: Place, places: set[Place], kinds: Kinds) -> Iterat
         yield match.span(1)
         end = match.end()
     while match := _BEFORE.search(text, max(0, start - _BEFORE_REACH), start):
-        if not _joins(match, places, kinds):
+        if _follows_name(text, match.start(1), kinds) or not _joins(match, places, kinds):
             return
         yield match.span(1)
         start = match.start(1)
+
+
+def _follows_name(text: str, start: int, kinds: Kinds) -> bool:
+    """Return whether the word at ``start`` ends a name of several words: Pink Floyd, New York."""
+    first = _FIRST.search(text, max(0, start - _BEFORE_REACH), start)
+    if first is None or first[1].lower() in _TITLES:
+        return False
+    lists = set(kinds(first[1].lower()))
+    return not ("w" in lists and not lists & set("flco"))
 
 
 def _joins(match: re.Match[str], places: set[Place], kinds: Kinds) -> bool:

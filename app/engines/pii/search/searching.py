@@ -62,6 +62,7 @@ class Finding(NamedTuple):
     base: float = 0.0
     context: str = ""
     view: str = "text"
+    share: float = 1.0
 
 
 class Search:
@@ -217,6 +218,7 @@ class Search:
                         name.label,
                         "EmbeddedNameRecognizer",
                         base=float(name.score),
+                        share=name.share,
                     )
 
     def _recased(self, part: str, low: int) -> list[Finding]:
@@ -274,7 +276,8 @@ class Search:
             if finding.recognizer == _STRUCTURED and not code:
                 yield finding
                 continue
-            if place := believed(text, finding.start, finding.end, finding.score, code, kinds):
+            place = believed(text, finding.start, finding.end, finding.score, code, kinds, finding.share)
+            if place:
                 yield finding._replace(start=place[0], end=place[1])
 
     def _choice(self, options: DetectionOptions) -> tuple[dict[str, float], WantedRecognizers]:

@@ -30,7 +30,7 @@ def people(analyzer: Analyzer, text: str, **options: object) -> list[str]:
 
 
 def test_a_name_that_no_list_holds_is_found_in_a_short_english_text(analyzer: Analyzer) -> None:
-    text = "The patient's name is Mülgürt. Write to the clinic."
+    text = "This patient is called Mülgürt, ring today."
     assert code_of(text, "auto") == ""
     assert people(analyzer, text) == ["Mülgürt"]
 
@@ -104,9 +104,10 @@ def test_names_that_no_list_holds_need_certainty() -> None:
         return believed(text, start, end, score, code, lambda _: "f" if listed else "") is not None
 
     assert holds(0.5, "fi", listed=True)
-    assert not holds(0.75, "fi", listed=False)
-    assert holds(0.85, "fi", listed=False)
-    assert not holds(0.75, "ro", listed=False)
+    assert not holds(0.55, "fi", listed=False)
+    assert holds(0.65, "fi", listed=False)
+    assert not holds(0.62, "hu", listed=False)
+    assert holds(0.75, "hu", listed=False)
     assert holds(0.5, "pt", listed=False)
     assert holds(0.5, "no", listed=False)
 
@@ -118,25 +119,42 @@ def test_a_single_word_that_no_list_holds_needs_more_certainty_than_two() -> Non
     assert believed(text, start, end, 0.95, "fi", lambda _: "") == (start, end)
 
 
-def test_lists_that_were_not_cleared_of_a_languages_words_need_first_names_at_a_start() -> None:
-    def holds(code: str, lists: str, score: float = 0.8) -> bool:
-        return believed("Qvorst tuli eilen", 0, 6, score, code, lambda _: lists) is not None
-
-    assert holds("fi", "f")
-    assert not holds("fi", "l")
-    assert holds("fi", "l", 0.95)
-    assert holds("tr", "l")
-
-
-def test_a_lone_unknown_word_needs_more_certainty_in_indonesian() -> None:
+def test_a_lone_unknown_word_needs_more_certainty_than_a_known_one() -> None:
     def holds(code: str, score: float, lists: str = "") -> bool:
         text = "kata Qvorst tadi"
         return believed(text, 5, 11, score, code, lambda _: lists) is not None
 
-    assert not holds("id", 0.8)
-    assert holds("id", 0.9)
-    assert holds("id", 0.8, "l")
+    assert not holds("tr", 0.65)
+    assert holds("tr", 0.7)
+    assert holds("tr", 0.65, "l")
+    assert not holds("hu", 0.65)
+    assert holds("hu", 0.65, "f")
+    assert not holds("id", 0.6)
+    assert holds("id", 0.65)
     assert holds("pt", 0.8)
+
+
+def test_a_name_that_may_as_well_be_of_another_kind_is_doubted() -> None:
+    text = "Kirjeen sai Qvorst Zelbrin eilen"
+    start, end = text.index("Qvorst"), text.index(" eilen")
+
+    def holds(score: float, share: float, code: str = "tr") -> bool:
+        return believed(text, start, end, score, code, lambda _: "l", share) is not None
+
+    assert holds(0.95, 1.0)
+    assert holds(0.95, 0.5)
+    assert not holds(0.95, 0.4)
+    assert not holds(0.5, 0.7)
+    assert holds(0.95, 0.3, "pt")
+    assert holds(0.95, 0.3, "en")
+
+
+def test_an_ordinal_before_a_name_is_no_initial() -> None:
+    text = "Sonra I. Quell oldu"
+    assert believed(text, 6, 14, 0.6, "tr", lambda _: "f") is None
+    assert believed(text, 6, 14, 0.9, "tr", lambda _: "f") == (6, 14)
+    other = text.replace("I.", "K.")
+    assert believed(other, 6, 14, 0.6, "tr", lambda _: "f") == (6, 14)
 
 
 def test_a_sentence_of_no_clear_language_is_doubted_as_the_nearest_one() -> None:

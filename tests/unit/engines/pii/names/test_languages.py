@@ -7,6 +7,7 @@ from app.engines.pii.names.languages import (
     detected,
     evidence,
     language_of,
+    leaning_of,
     nearest_of,
     warnings,
     warnings_for,
@@ -123,3 +124,10 @@ def test_english_with_a_word_of_another_script_is_english() -> None:
 )
 def test_the_nearest_language_needs_little(text: str, code: str | None) -> None:
     assert nearest_of(text) == code
+
+
+def test_a_possessive_is_no_czech_word() -> None:
+    possessives = "patient's doctor’s teacher's owner's nurse's"
+    assert nearest_of(possessives) is None
+    assert leaning_of(possessives) is None
+    assert leaning_of("pacient s doktor s učitel s majitel s") == "cs"

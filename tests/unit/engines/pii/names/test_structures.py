@@ -69,6 +69,15 @@ def test_a_person_makes_people_of_the_names_joined_with_it() -> None:
     assert shown("Okafor and Bern Lindholm", "Okafor") == []
 
 
+def test_the_end_of_a_longer_name_joins_nobody() -> None:
+    assert shown("when Zorn Okafor, Veldkamp and Milo left", "Milo") == ["Veldkamp"]
+    assert shown("when Zorn Okafor and Veldkamp left", "Veldkamp") == []
+    assert shown("Zorn Okafor and Veldkamp left", "Veldkamp") == ["Okafor"]
+    assert shown("when Note Okafor and Veldkamp left", "Veldkamp") == ["Okafor"]
+    assert shown("when Dr Okafor and Veldkamp left", "Veldkamp") == ["Okafor"]
+    assert shown("Seats for Zorn Veldkamp, Okafor and Lindholm") == ["Okafor", "Lindholm"]
+
+
 def test_a_closing_is_nobody_beside_a_name() -> None:
     assert shown("ok, done. Thx, Okafor", "Okafor") == []
 

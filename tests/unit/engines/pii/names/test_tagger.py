@@ -129,7 +129,11 @@ def test_spans_are_sorted_apart_and_inside_the_text_for_any_unicode(tagger: Tagg
         text = "".join(chance.choice(PIECES) for _ in range(chance.randint(0, 40)))
         spans = tagger(text, 0.1)
         assert all(
-            0 <= s.start < s.end <= len(text) and s.label in LABELS and 0 <= s.score <= 1 for s in spans
+            0 <= s.start < s.end <= len(text)
+            and s.label in LABELS
+            and 0 <= s.score <= 1
+            and 0 <= s.share <= 1
+            for s in spans
         )
         assert all(before.end <= after.start for before, after in pairwise(spans))
 
