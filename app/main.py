@@ -17,8 +17,7 @@ from starlette.types import ASGIApp
 
 import app
 from app.api.auth import OPEN_STREAMS, RouteServices
-from app.api.invoke.invoke import OrdinaryRoute
-from app.api.surface import OPENAPI_PATH, SURFACES, install_rest, rest_routers
+from app.api.surface import OPENAPI_PATH, SURFACES, install_rest, own_ways, rest_routers
 from app.assembly import Services, opened, utc_now
 from app.console.services import ConsoleServices
 from app.console.surface import CONSOLE, console_routers
@@ -134,10 +133,10 @@ def create_app(
             await stack.enter_async_context(mcp.run())
             if tracer is not None:
                 stack.callback(tracer.shutdown)
-            invoke = OrdinaryRoute(routes, partial(FastAPI.__call__, service)) if ordinary else None
+            invoke, doors = own_ways(routes, partial(FastAPI.__call__, service), ordinary=ordinary)
             yield {
                 SERVED: Served(
-                    *(routes.authenticator, mcp.app, invoke, {CONSOLE.prefix: console.sessions}),
+                    *(routes.authenticator, mcp.app, invoke, {CONSOLE.prefix: console.sessions}, doors),
                     partial(protected_resources, settings, routes.authenticator),
                 )
             }

@@ -1,12 +1,14 @@
 """Put the REST surface together: routes, error handlers and the OpenAPI document."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from fastapi import APIRouter, FastAPI
+from starlette.types import ASGIApp
 
 from app.api.access import issuers, keys, policies, scim, tenants
 from app.api.audit import audit, log
+from app.api.auth import RouteServices
 from app.api.catalog import clients, concerns, descriptions, groups, mappings
 from app.api.documents import collections, search
 from app.api.errors import install_error_handlers
@@ -59,6 +61,17 @@ SURFACES: Final = (*gateway.SURFACES, litellm.SURFACE, scim.SURFACE)
 def rest_routers(readiness: Readiness, metrics: Metrics | None) -> tuple[APIRouter, ...]:
     """Return the routers of the whole REST surface; without ``metrics`` there is no ``/metrics``."""
     return *_ROUTERS, health_router(readiness, metrics)
+
+
+def own_ways(
+    services: RouteServices, general: ASGIApp, *, ordinary: bool
+) -> tuple[ASGIApp | None, Mapping[str, ASGIApp]]:
+    """Return what serves invocations (None unless ``ordinary``), and the doors of the gateway by their prefix.
+
+    They look for no route; what they do not serve they leave to ``general``.
+    """
+    invoking = invoke.OrdinaryRoute(services, general) if ordinary else None
+    return invoking, gateway.doors(services, general)
 
 
 def install_rest(app: FastAPI, routers: Iterable[APIRouter]) -> None:

@@ -183,7 +183,16 @@ class EdgeGuard:
         """Serve the request for as long as its credential counts; else raise UnauthenticatedError."""
         facts = facts_of(scope)
         # What is called most has a way of its own, all the rest the application.
-        own = served.invoke if facts.path.startswith(INVOKE_PREFIX) else served.mcp if facts.is_mcp else None
+        if surface is not None:
+            own = served.doors.get(surface.prefix)
+        else:
+            own = (
+                served.invoke
+                if facts.path.startswith(INVOKE_PREFIX)
+                else served.mcp
+                if facts.is_mcp
+                else None
+            )
         serve = own or self.app
         if gate is None:
             await serve(scope, receive, answer.send)

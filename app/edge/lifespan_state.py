@@ -55,16 +55,17 @@ class ToldResources(Protocol):
 class Served:
     """Without a ``gate`` everybody may send a body.
 
-    ``mcp`` serves the MCP endpoints and ``invoke`` the paths below ``INVOKE_PREFIX``, before the routes of the
-    application are tried; where there is none, the routes serve these too. ``gates`` stand in the place of ``gate``
-    for surfaces whose credential is no key, by their prefix. ``resources`` is what clients that need a token are told
-    now, None: nothing.
+    ``mcp`` serves the MCP endpoints, ``invoke`` the paths below ``INVOKE_PREFIX`` and ``doors`` those of surfaces by
+    their prefix, before the routes of the application are tried; where there is none, the routes serve these too.
+    ``gates`` stand in the place of ``gate`` for surfaces whose credential is no key, by their prefix. ``resources`` is
+    what clients that need a token are told now, None: nothing.
     """
 
     gate: CallerGate | None = None
     mcp: ASGIApp | None = None
     invoke: ASGIApp | None = None
     gates: Mapping[str, CallerGate] = field(default_factory=dict)
+    doors: Mapping[str, ASGIApp] = field(default_factory=dict)
     resources: Callable[[], ToldResources | None] = lambda: None
 
 

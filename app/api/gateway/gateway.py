@@ -5,8 +5,7 @@ They are not in the OpenAPI document of this service: their bodies are those of 
 
 import asyncio
 import math
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, cast
 from urllib.parse import parse_qsl
@@ -14,13 +13,14 @@ from urllib.parse import parse_qsl
 import structlog
 from fastapi import APIRouter
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api.auth import RouteServices, admitted
 from app.api.credentials import foreign_key, own_key
 from app.core.access import Role
 from app.core.errors import InternalError, InvalidRequestError, ServiceError
-from app.core.gateway.kinds import KINDS, NotCoveredError, ProviderError, ProviderKind
+from app.core.gateway.kinds import KINDS, NotCoveredError, Operation, ProviderError, ProviderKind
+from app.edge.departures import UntilDisconnect
 from app.edge.facts import RequestFacts, facts_of
 from app.edge.limits import needs
 from app.edge.observability import log_bug
@@ -31,29 +31,30 @@ from app.services.gateway.door_requests import DoorRequest
 _METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 _SCOPE: Final = "x-sluice-scope"
 _MOST_FIELDS: Final = 200
+_PATHS: Final = "{path:path}"
 
 
 class ProviderDoor:
-    """Serves every path of one kind of provider: an ASGI application, so that nothing buffers what streams."""
+    """Serves every path of one kind of provider: an ASGI application, so that nothing buffers what streams.
 
-    def __init__(self, kind: ProviderKind) -> None:
+    Without ``services`` it finds them in the state of the application that serves the request.
+    """
+
+    def __init__(self, kind: ProviderKind, services: RouteServices | None = None) -> None:
         self.kind = kind
+        self._services = services
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; when its client goes away, the work ends, and with it the provider's request."""
-        work = asyncio.ensure_future(self._answered(scope, send))
-        gone = asyncio.ensure_future(_gone(receive))
-        try:
-            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in (work, gone):
-                task.cancel()
-            with suppress(asyncio.CancelledError):
-                await work
+        until = UntilDisconnect(receive)
+        with until:
+            await self._answered(scope, _Answer(send, until))
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise asyncio.CancelledError  # an error while the work ended has taken its place
 
-    async def _answered(self, scope: Scope, send: Send) -> None:
+    async def _answered(self, scope: Scope, answer: "_Answer") -> None:
         facts = facts_of(scope)
-        answer = _Answer(send)
         try:
             await self._run(scope, facts, answer)
         except NotCoveredError as error:
@@ -71,14 +72,30 @@ class ProviderDoor:
             await answer.refuse(self.kind.fault(internal_error()), {})
 
     async def _run(self, scope: Scope, facts: RequestFacts, answer: "_Answer") -> None:
-        headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
-        named = {name.lower(): value for name, value in headers}
-        path = scope["path"].removeprefix(self.kind.prefix)
-        upgrade = named.get("upgrade", "").lower() == "websocket"
-        operation = self.kind.find(scope["method"], path, upgrade=upgrade)
+        facts.route = f"{self.kind.prefix}/{_PATHS}"
+        operation = self._operation(scope)
         facts.route = self.kind.prefix + operation.pattern
-        services = cast("RouteServices", scope["app"].state.route_services)
+        services = self._services or cast("RouteServices", scope["app"].state.route_services)
         caller = facts.caller or await admitted(services, facts, own_key(scope["headers"]))
+        # A stream may last for long after its request has left: nothing here keeps what the request brought.
+        async with services.gateway.answered(
+            caller, self._incoming(scope, facts, services, operation), facts.info(math.inf)
+        ) as reply:
+            await answer.begin(reply.status, reply.headers)
+            async for chunk in reply.chunks:
+                await answer.chunk(chunk)
+            await answer.end()
+
+    def _operation(self, scope: Scope) -> Operation:
+        path = scope["path"].removeprefix(self.kind.prefix)
+        upgrades = {name.lower(): value for name, value in scope["headers"]}.get(b"upgrade", b"")
+        return self.kind.find(scope["method"], path, upgrade=upgrades.lower() == b"websocket")
+
+    def _incoming(
+        self, scope: Scope, facts: RequestFacts, services: RouteServices, operation: Operation
+    ) -> DoorRequest:
+        """Return the request, whose body the record of it then holds no longer."""
+        headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
         caller_key, query = foreign_key(scope["headers"]), _query(scope)
         _check_tokens(services, caller_key, query)
         incoming = DoorRequest(
@@ -90,13 +107,10 @@ class ProviderDoor:
             body=facts.body or b"",
             value=facts.json,
             caller_key=caller_key,
-            scope=named.get(_SCOPE),
+            scope={name.lower(): value for name, value in headers}.get(_SCOPE),
         )
-        async with services.gateway.answered(caller, incoming, facts.info(math.inf)) as reply:
-            await answer.begin(reply.status, reply.headers)
-            async for chunk in reply.chunks:
-                await answer.chunk(chunk)
-            await answer.end()
+        facts.forget_body()
+        return incoming
 
 
 @dataclass(slots=True)
@@ -104,6 +118,7 @@ class _Answer:
     """Sends an answer, and refusals as long as none has begun."""
 
     send: Send
+    until: UntilDisconnect
     started: bool = field(default=False, init=False)
 
     async def begin(self, status: int, headers: Sequence[tuple[str, str]]) -> None:
@@ -115,6 +130,7 @@ class _Answer:
         await self.send({"type": "http.response.body", "body": chunk, "more_body": True})
 
     async def end(self) -> None:
+        self.until.stop()  # what is left to do, the end of the record, is done whether the client stays or not
         await self.send({"type": "http.response.body", "body": b""})
 
     async def refuse(self, refusal: ProviderError, headers: Mapping[str, str]) -> None:
@@ -129,12 +145,6 @@ class _Answer:
             ],
         )
         await self.send({"type": "http.response.body", "body": refusal.body})
-
-
-async def _gone(receive: Receive) -> None:
-    """Return once the client has closed its connection."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 def _check_tokens(services: RouteServices, caller_key: str | None, query: Sequence[tuple[str, str]]) -> None:
@@ -177,7 +187,23 @@ def _surface(kind: ProviderKind) -> ForeignSurface:
 
 def _route(kind: ProviderKind) -> Route:
     door = needs(Role.INVOKER, action="gateway.request")(ProviderDoor(kind))
-    return Route(f"{kind.prefix}/{{path:path}}", door, methods=list(_METHODS), include_in_schema=False)
+    return Route(f"{kind.prefix}/{_PATHS}", door, methods=list(_METHODS), include_in_schema=False)
+
+
+def doors(services: RouteServices, general: ASGIApp) -> dict[str, ASGIApp]:
+    """Return the doors by the prefix of their paths, for who calls them without looking for their routes.
+
+    ``general`` has what is no request of theirs: methods that no door knows.
+    """
+    return {f"{kind.prefix}/": _known(ProviderDoor(kind, services), general) for kind in KINDS.values()}
+
+
+def _known(door: ASGIApp, general: ASGIApp) -> ASGIApp:
+    def serve(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        is_known = scope["method"] in _METHODS and not scope.get("root_path")
+        return (door if is_known else general)(scope, receive, send)
+
+    return serve
 
 
 SURFACES: Final = tuple(_surface(kind) for kind in KINDS.values())

@@ -1,12 +1,14 @@
 """HTTP connections that close when a client does not finish its head in time, and send whole answers at once."""
 
 import asyncio
+from collections import deque
 from collections.abc import Coroutine
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.config import Config
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 LARGEST_HEAD: Final = 64 * 1024
@@ -17,6 +19,74 @@ _NAME_BYTES: Final = b"abcdefghijklmnopqrstuvwxyz0123456789-_"
 _VALUE_BYTES: Final = b"\t" + bytes(code for code in range(0x20, 0x100) if code != 0x7F)  # noqa: PLR2004 - DEL
 
 
+class Signal(asyncio.Event):
+    """An `asyncio.Event` that takes room for who waits once somebody does: the queue of that one has 64 places."""
+
+    def __init__(self) -> None:
+        # Not the base's own, which makes the queue.
+        self._is_set = False
+        self._waiting: tuple[asyncio.Future[None], ...] = ()
+
+    def is_set(self) -> bool:
+        """Return whether nobody waits any longer."""
+        return self._is_set
+
+    def set(self) -> None:
+        """Let all go on that wait."""
+        self._is_set = True
+        for waiter in self._waiting:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def clear(self) -> None:
+        """Let those wait that come from now on."""
+        self._is_set = False
+
+    async def wait(self) -> Literal[True]:
+        """Return once it is set."""
+        if not self._is_set:
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiting = (*self._waiting, waiter)
+            try:
+                await waiter
+            finally:
+                self._waiting = tuple(other for other in self._waiting if other is not waiter)
+        return True
+
+
+class Flow(FlowControl):
+    """uvicorn's control of the flow of a connection, with a small event."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self.read_paused = self.write_paused = False
+        self._is_writable_event = Signal()
+        self._is_writable_event.set()
+
+
+class PipelinedRequests:
+    """The requests of a connection that wait for the answer before them: a queue, made once there is one."""
+
+    __slots__ = ("_queue",)
+
+    def __init__(self) -> None:
+        self._queue: deque[tuple[RequestResponseCycle, Any]] | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._queue)
+
+    def appendleft(self, waiting: tuple[RequestResponseCycle, Any]) -> None:
+        """Let a request wait."""
+        if self._queue is None:
+            self._queue = deque()
+        self._queue.appendleft(waiting)
+
+    def pop(self) -> tuple[RequestResponseCycle, Any]:
+        """Return the request that has waited longest, of those that are there."""
+        assert self._queue is not None  # noqa: S101 - who asks has looked whether one waits
+        return self._queue.pop()
+
+
 class TimedConnection(HttpToolsProtocol):
     """uvicorn's protocol with a time and a size limit on the head of each request.
 
@@ -24,10 +94,14 @@ class TimedConnection(HttpToolsProtocol):
     would block the service. ``header_timeout_s`` is set by ``protocol_with``.
     """
 
+    # With these among its other attributes it would have too many for Python to keep their names once for all.
+    __slots__ = ("_head_awaited", "_head_bytes", "_head_timer")
+
     header_timeout_s: float = 10.0
 
     def __init__(self, config: Config, server_state: Any, app_state: Any, _loop: Any = None) -> None:
         super().__init__(config, server_state, app_state, _loop)
+        self.pipeline = PipelinedRequests()  # type: ignore[assignment]
         self._head_timer: asyncio.TimerHandle | None = None
         self._head_bytes = 0
         self._head_awaited = True
@@ -35,6 +109,7 @@ class TimedConnection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the timer: a new connection must send a request."""
         super().connection_made(transport)
+        self.flow = Flow(transport)
         self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -67,6 +142,10 @@ class TimedConnection(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         """Serve a request; its answer goes out in one piece where it can."""
+        signal = Signal()
+        if cycle.message_event.is_set():  # its body came while it waited for the answer before it
+            signal.set()
+        cycle.message_event = signal
         super()._start_asgi_task(cycle, partial(_served, app, cycle))
 
     def _await_head(self) -> None:

@@ -6,7 +6,6 @@ to be a call or ends; text outside of objects never waits.
 
 import re
 from bisect import bisect_right
-from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
@@ -263,7 +262,9 @@ class HeldPieces(Generic[T]):
 
     def __init__(self) -> None:
         self._objects = OpenObjects()
-        self._held: deque[tuple[int, Piece[T]]] = deque()
+        self._held: list[
+            tuple[int, Piece[T]]
+        ] = []  # a deque takes room for 64 pieces, in each channel of a stream
         self._calls: list[tuple[int, int]] = []
 
     def pass_on(self, pieces: Iterable[Piece[T]], *, ends: bool = False) -> list[Piece[T]]:
@@ -280,13 +281,12 @@ class HeldPieces(Generic[T]):
         self._objects.calls.clear()
         earliest = self._objects.length if ends or self._objects.is_lost else self._objects.earliest
         decided: list[Piece[T]] = []
-        while self._held:
-            place, (text, handle, active) = self._held[0]
-            active = handle is not None and (active or is_inside(self._calls, place))
-            if handle is not None and not active and place >= earliest:
+        for place, (text, handle, active) in self._held:
+            acts = handle is not None and (active or is_inside(self._calls, place))
+            if handle is not None and not acts and place >= earliest:
                 break
-            decided.append((text, handle, active))
-            self._held.popleft()
+            decided.append((text, handle, acts))
+        del self._held[: len(decided)]
         if not self._held:
             self._calls.clear()
         return decided

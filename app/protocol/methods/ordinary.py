@@ -21,6 +21,7 @@ from app.core.errors import InternalError, NotFoundError, ServiceError
 from app.core.offload import off_loop
 from app.core.request import RequestInfo
 from app.core.strictjson import dumps
+from app.edge.departures import UntilDisconnect
 from app.edge.facts import MCP_PATH, RequestFacts, facts_of
 from app.protocol.methods.middleware import INVOKE, unknown_name
 from app.protocol.methods.tool_lists import TOOL_FILTER
@@ -28,7 +29,7 @@ from app.protocol.wire.answers import marked
 from app.protocol.wire.direct import TAKES_JSON, error_answer
 from app.protocol.wire.errors import as_mcp_error, internal_error
 from app.protocol.wire.exchange import Exchange
-from app.protocol.wire.guards import Running, UntilDisconnect, cancelled_by_client
+from app.protocol.wire.guards import Running, cancelled_by_client
 from app.protocol.wire.sessions import ENDPOINT, LOG_LEVEL
 from app.services.access.sessions import SESSION_ID, SessionService
 from app.services.invoke.invoke import InvokeService

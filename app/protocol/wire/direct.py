@@ -33,8 +33,8 @@ from starlette.types import Receive, Scope, Send
 
 from app.core import strictjson
 from app.core.offload import off_loop
+from app.edge.departures import UntilDisconnect
 from app.protocol.wire.exchange import SCOPE_KEY, Exchange, Fields
-from app.protocol.wire.guards import UntilDisconnect
 
 _USED_ONCE = frozenset({"accept", MCP_PROTOCOL_VERSION_HEADER, MCP_METHOD_HEADER, MCP_NAME_HEADER})
 TAKES_JSON = re.compile(r"(?:^|,)\s*application/json\s*(?:[;,]|$)")

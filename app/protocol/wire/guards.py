@@ -1,11 +1,9 @@
 """What surrounds every handler: errors become ours, requests can be cancelled, sessions begin."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from types import TracebackType
 from typing import Any, Protocol
 
 import anyio
@@ -14,7 +12,6 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
-from starlette.types import Receive
 
 from app.core.errors import InternalError, ServiceError
 from app.core.upstream import UpstreamError
@@ -23,8 +20,6 @@ from app.protocol.wire.exchange import Context, Exchange, exchange_of
 from app.protocol.wire.primitives import Method
 
 _RESOURCE_NOT_FOUND = -32002
-_UNWATCHED_S = 0.05
-"""So long a request is not watched for the client that leaves: most are answered before."""
 
 Step = Callable[[Context, CallNext], Awaitable[HandlerResult]]
 """What stands around a handler: it calls the rest of the chain, or answers instead."""
@@ -68,53 +63,6 @@ class Running:
                 yield scope
             finally:
                 self.end(session_id, request_id, scope)
-
-
-class UntilDisconnect:
-    """Cancels the body when the client closes the connection, or by ``cancel``; use it once, in the task it cancels.
-
-    ``left`` and ``cancelled`` say afterwards which of the two it was.
-    """
-
-    __slots__ = ("_receive", "_task", "_timer", "_watcher", "cancelled", "left")
-
-    def __init__(self, receive: Receive) -> None:
-        self._receive = receive
-        self._watcher: asyncio.Task[None] | None = None
-        self.left = self.cancelled = False
-
-    def __enter__(self) -> None:
-        task = asyncio.current_task()
-        assert task is not None  # noqa: S101 - requests are served in tasks
-        self._task = task
-        self._timer = task.get_loop().call_later(_UNWATCHED_S, self._begin)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
-        self._timer.cancel()
-        if self._watcher is not None:
-            self._watcher.cancel()
-        if not (self.left or self.cancelled):
-            return False
-        # Another one's cancellation goes on beside ours.
-        return self._task.uncancel() == 0 and kind is asyncio.CancelledError
-
-    def cancel(self) -> None:
-        """End the body, once."""
-        if not (self.left or self.cancelled):
-            self.cancelled = True
-            self._task.cancel()
-
-    def _begin(self) -> None:
-        self._watcher = self._task.get_loop().create_task(self._watch())
-
-    async def _watch(self) -> None:
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
-        if not self.cancelled:
-            self.left = True
-            self._task.cancel()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ Slots are counted per process. So are rates and requests in flight, unless ``Sha
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
@@ -134,30 +134,33 @@ class Traffic:
         """Take a token for a request that needs nothing else, or raise RateLimitedError."""
         self._spend(tenant, limits)
 
-    @contextmanager
     def forwarded(
         self, tenant: str, server: str, limits: Limits, *, in_flight: int | None = None
-    ) -> Iterator[None]:
-        """Run the body, which waits for a server behind this one: it takes a token but no slot.
+    ) -> "Forwarding":
+        """Return what a request runs in that waits for a server behind this one: it takes a token but no slot.
 
         The maximum of requests in flight applies per server, so that a server that hangs blocks only its own requests;
         ``in_flight`` is another one than that of ``limits``.
         """
-        self._spend(tenant, limits)
-        most = limits.in_flight if in_flight is None else in_flight
-        key = (tenant, server)
-        running = self._forwarded.get(key, 0)
-        if running >= self._most(f"{tenant}:{server}", most, lambda: self._forwarded.get(key, 0)):
+        return Forwarding(
+            self, (tenant, server), limits, limits.in_flight if in_flight is None else in_flight
+        )
+
+    def enter_forwarded(self, place: tuple[str, str], limits: Limits, most: int) -> None:
+        """Take a token and count a request of a tenant to a server; see ``forwarded``."""
+        self._spend(place[0], limits)
+        running = self._forwarded.get(place, 0)
+        if running >= self._most(":".join(place), most, lambda: self._forwarded.get(place, 0)):
             raise self._overloaded("in_flight", most)
-        self._forwarded[key] = running + 1
-        try:
-            yield
-        finally:
-            left = self._forwarded[key] - 1
-            if left:
-                self._forwarded[key] = left
-            else:
-                del self._forwarded[key]
+        self._forwarded[place] = running + 1
+
+    def leave_forwarded(self, place: tuple[str, str]) -> None:
+        """Count one request of a tenant to a server less."""
+        left = self._forwarded[place] - 1
+        if left:
+            self._forwarded[place] = left
+        else:
+            del self._forwarded[place]
 
     def forwarded_by(self, tenant: str) -> Mapping[str, int]:
         """Return how many requests of a tenant wait for others in this process, by server."""
@@ -284,6 +287,28 @@ class Traffic:
             details={"limit": limit, "value": value},
             retry_after_s=_OVERLOAD_RETRY_AFTER_S,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Forwarding:
+    """One request to a server behind this one; use it once, with ``with``.
+
+    It is no generator: answers stream for minutes, and a suspended one takes several times as much for as long.
+    """
+
+    traffic: Traffic
+    place: tuple[str, str]
+    limits: Limits
+    most: int
+
+    def __enter__(self) -> None:
+        """Raise RateLimitedError or OverloadedError, or count the request."""
+        self.traffic.enter_forwarded(self.place, self.limits, self.most)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.traffic.leave_forwarded(self.place)
 
 
 def _too_late(limits: Limits) -> DeadlineExceededError:

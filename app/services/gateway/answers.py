@@ -78,7 +78,6 @@ class AnswerRun:
 
     kind: ProviderKind
     operation: Operation
-    answer: ProviderAnswer
     record: GatewayRecord
     scopes: GatewayScopes
     signed: SignedBlocks
@@ -88,14 +87,15 @@ class AnswerRun:
     checks: AnswerChecks | None = None
     documents: Sequence[OffsetMap] = ()
     model: str | None = None
+    answer: ProviderAnswer = field(init=False)
     complete: bool = field(default=False, init=False)
     _announced: bool = field(default=False, init=False)
     _held: bool = field(default=False, init=False)
     _bound: dict[str, str] = field(default_factory=dict, init=False)
 
-    async def begun(self) -> DoorAnswer:
+    async def begun(self, answer: ProviderAnswer) -> DoorAnswer:
         """Return the head of the answer, with its body or with the stream that will be its body."""
-        answer, family = self.answer, self.operation.family
+        self.answer, family = answer, self.operation.family
         if answer.status < HTTPStatus.BAD_REQUEST and self._media_type == _EVENTS:
             return await self._stream()
         if family is None or answer.status >= HTTPStatus.BAD_REQUEST:
@@ -130,8 +130,9 @@ class AnswerRun:
         family, checks = self.operation.family, self.checks
         chunks = self._raw_events()
         if family is not None and family.streams is not None:
-            chunks = self._sent(self._events())
-            if checks is not None and checks.steps:
+            if checks is None:
+                chunks = self._events(counted=True)
+            else:
                 name = self.vault.scope.name
                 self._held = True
                 body = await checks.passed_stream(self._events(), family, self.operation, name)
@@ -139,12 +140,6 @@ class AnswerRun:
                 self.complete = False  # it is whole, and has yet to be sent
                 chunks = self._one(body)
         return DoorAnswer(self.answer.status, self._headers(), chunks, streams=True)
-
-    async def _sent(self, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Yield ``events``, and count them."""
-        async for event in events:
-            self._left(event)
-            yield event
 
     async def _raw_events(self) -> AsyncIterator[bytes]:
         """Yield a stream as it comes."""
@@ -203,8 +198,11 @@ class AnswerRun:
             details={"provider": self.entry.name},
         )
 
-    async def _events(self) -> AsyncIterator[bytes]:
-        """Yield a stream with originals in place of handles, each event as soon as it may go."""
+    async def _events(self, *, counted: bool = False) -> AsyncIterator[bytes]:
+        """Yield a stream with originals in place of handles, each event as soon as it may go.
+
+        ``counted``: they go to the caller as they are.
+        """
         family, died = self.operation.family, False
         if family is None:
             return
@@ -216,6 +214,8 @@ class AnswerRun:
                     out = stream.feed(chunk)
                     await self._secure(stream.take_signed(), stream)
                     if out:
+                        if counted:
+                            self._left(out)
                         yield out
         except ServiceError as error:
             self.record.error_code, died = error.code, True
@@ -223,6 +223,8 @@ class AnswerRun:
         await self._secure(stream.take_signed(), stream)
         self.complete = True
         if out:
+            if counted:
+                self._left(out)
             yield out
 
     async def _secure(self, signed: Collection[SignedBlock], report: AnswerReport) -> None:

@@ -2,13 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from app.core.contracts.policy import Policy
 from app.core.gateway.kinds import Operation, ProviderKind
 from app.core.gateway.requests import GatewayRequest
 from app.core.offload import LIGHT, off_loop
+from app.services.gateway.model_lists import LISTS
 from app.services.gateway.scopes import ScopeHints, ScopeRules
+from app.upstream.providers.requests import ProviderRequest
+
+_PAGES: Final = frozenset({"after", "before", "after_id", "before_id", "limit"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +61,20 @@ def scope_rules(policy: Policy, named: str | None) -> ScopeRules:
     """Return what the policy says of the scope that a request names."""
     shared = (named,) if named is not None and policy.gateway.is_shared(named) else ()
     return ScopeRules(shared=shared, stable=policy.gateway.stable_scope, ttl_s=policy.scope_ttl_s)
+
+
+def outgoing(incoming: DoorRequest, model: str | None, body: bytes) -> ProviderRequest:
+    """Return what goes to the provider, which knows the model as ``model``; ``body`` is what may leave."""
+    rules, path = incoming.kind.headers, incoming.operation.path
+    asked, query = incoming.operation.ids.get("model"), rules.query(incoming.query)
+    if asked is not None and model is not None:
+        path = path.removesuffix(asked) + model
+    if incoming.operation.name == LISTS:  # one list of several has no pages
+        query = [*((name, value) for name, value in query if name not in _PAGES), *incoming.kind.whole_list]
+    return ProviderRequest(
+        method=incoming.method,
+        path=path,
+        headers=rules.request(incoming.headers),
+        query=query,
+        body=body or None,
+    )

@@ -30,7 +30,7 @@ from app.core.offload import LIGHT, off_loop
 from app.core.request import RequestInfo
 from app.services.gateway.answer_checks import AnswerChecks, HeldStreams, checks_of, evidence_of
 from app.services.gateway.answers import AnswerRun, DoorAnswer, restoration_of, whole_answer
-from app.services.gateway.door_requests import DoorRequest, hints, read, scope_rules
+from app.services.gateway.door_requests import DoorRequest, hints, outgoing, read, scope_rules
 from app.services.gateway.model_lists import LISTS, ModelLists
 from app.services.gateway.opened_scopes import OpenedScopes
 from app.services.gateway.outbound import Outbound
@@ -43,10 +43,9 @@ from app.services.gateway.seen_texts import SeenTexts
 from app.services.gateway.signed_reasoning import SignedBlocks
 from app.services.invoke.invoke import InvokeService
 from app.services.invoke.outcomes import OutcomeRecorder
-from app.upstream.providers.requests import ProviderEndpoint, ProviderRequest
+from app.upstream.providers.requests import ProviderEndpoint
 
 _STEPS: Final = "gateway.steps"
-_PAGES: Final = frozenset({"after", "before", "after_id", "before_id", "limit"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,27 +136,36 @@ class GatewayService:
                 if incoming.operation.name == LISTS:
                     yield await self._models(incoming, turn, record)
                     return
-                async with self.providers.client.send(
-                    turn.destination.endpoint, _outgoing(incoming, turn), turn.destination.credential
-                ) as answer:
+                sending = self.providers.client.send(
+                    turn.destination.endpoint,
+                    outgoing(incoming, turn.destination.model, turn.body),
+                    turn.destination.credential,
+                )
+                run = self._run(incoming, turn, record)
+                # An answer may stream for long: what the request brought goes now, but for what its checks compare.
+                del caller, incoming, info, policy, turn
+                async with sending as answer:
                     record.status = answer.status
-                    run = AnswerRun(
-                        kind=incoming.kind,
-                        operation=incoming.operation,
-                        answer=answer,
-                        record=record,
-                        scopes=self.scopes,
-                        signed=self.signed,
-                        vault=turn.vault,
-                        entry=turn.destination.endpoint.entry,
-                        restoration=turn.restoration,
-                        checks=turn.checks,
-                        documents=turn.documents,
-                        model=turn.destination.model,
-                    )
-                    yield await run.begun()
+                    yield await run.begun(answer)
                     if not run.complete:
                         record.error_code = record.error_code or record.left
+
+    def _run(self, incoming: DoorRequest, turn: _Turn, record: GatewayRecord) -> AnswerRun:
+        if turn.checks is None:
+            turn.vault.forget_texts()
+        return AnswerRun(
+            kind=incoming.kind,
+            operation=incoming.operation,
+            record=record,
+            scopes=self.scopes,
+            signed=self.signed,
+            vault=turn.vault,
+            entry=turn.destination.endpoint.entry,
+            restoration=turn.restoration,
+            checks=turn.checks,
+            documents=turn.documents,
+            model=turn.destination.model,
+        )
 
     async def _models(self, incoming: DoorRequest, turn: _Turn, record: GatewayRecord) -> DoorAnswer:
         """Return the models of all providers of this kind as one list."""
@@ -167,7 +175,7 @@ class GatewayService:
             endpoints=turn.destination.endpoints,
             first=turn.destination.endpoint,
             credential=turn.destination.credential,
-            request=_outgoing(incoming, turn),
+            request=outgoing(incoming, turn.destination.model, turn.body),
         )
         listed = await lists.listed()
         record.status = listed.status
@@ -233,14 +241,16 @@ class GatewayService:
 
     def _checks(
         self, use: PipelineUse, pipeline: GatewayPipeline, request: GatewayRequest | None = None
-    ) -> AnswerChecks:
-        """Return what judges the answer to ``request``."""
+    ) -> AnswerChecks | None:
+        """Return what judges the answer to ``request``; None where the policy has it judged by nothing."""
         steps = checks_of(pipeline)
+        if not steps:
+            return None
         return AnswerChecks(
             use=use,
             steps=steps,
             streams=self.held_streams,
-            evidence=evidence_of(request) if steps and request is not None else (),
+            evidence=evidence_of(request) if request is not None else (),
             refuses_streams=pipeline.streams == "refuse",
         )
 
@@ -276,7 +286,7 @@ class GatewayService:
             pipeline = await _pipeline_of(outbound.use, destination)
             record.forget_steps()
         checks = self._checks(outbound.use, pipeline, came)
-        if record.streams and not record.observed:
+        if checks is not None and record.streams and not record.observed:
             checks.refuse_stream()
         if record.observed:
             await outbound.observed(request, pipeline.outbound)
@@ -379,20 +389,4 @@ def _of_kind(entries: Sequence[ProviderEntry], kind: str, bound: str | None) -> 
     raise NotFoundError(
         f"This tenant has no provider of kind {kind}; an operator adds one with PUT /api/v1/providers/NAME.",
         details={"kind": kind},
-    )
-
-
-def _outgoing(incoming: DoorRequest, turn: _Turn) -> ProviderRequest:
-    rules, path = incoming.kind.headers, incoming.operation.path
-    asked, query = incoming.operation.ids.get("model"), rules.query(incoming.query)
-    if asked is not None and turn.destination.model is not None:
-        path = path.removesuffix(asked) + turn.destination.model
-    if incoming.operation.name == LISTS:  # one list of several has no pages
-        query = [*((name, value) for name, value in query if name not in _PAGES), *incoming.kind.whole_list]
-    return ProviderRequest(
-        method=incoming.method,
-        path=path,
-        headers=rules.request(incoming.headers),
-        query=query,
-        body=turn.body or None,
     )

@@ -4,9 +4,9 @@ import asyncio
 import re
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import TracebackType
 from typing import Any
 
 from app.core.access import Caller
@@ -135,31 +135,31 @@ class GatewayRecord:
             _ANSWER, outcome, details, counts, error_code=self.error_code, bytes_out=self.bytes_out
         )
 
-    @asynccontextmanager
-    async def whole(self) -> AsyncIterator[None]:
-        """Record how the enclosed block ends: refused, failed, left by the client, or answered."""
-        try:
-            yield
-        except _UNRECORDED:
-            raise
-        except (asyncio.CancelledError, GeneratorExit):
+    def whole(self) -> "RecordedRun":
+        """Return what records how a block ends: refused, failed, left by the client, or answered."""
+        return RecordedRun(self)
+
+    async def failed(self, error: BaseException) -> None:
+        """Record that the request ended with ``error``, as far as something can still be recorded."""
+        if isinstance(error, _UNRECORDED):
+            return
+        if isinstance(error, asyncio.CancelledError | GeneratorExit):
             if self.sent:
                 self.error_code = self.left
                 await asyncio.shield(self.ended())
-            raise
-        except Exception as error:
-            self.error_code = error.code if isinstance(error, ServiceError) else InternalError.code
-            flags, self._refusal = flags_of(error) or ({}, {})
-            self.findings.update(flags)
-            if self.sent:
-                await self.ended()
-            else:
-                outcome = OUTCOME_REFUSED if isinstance(error, ServiceError) else OUTCOME_FAILED
-                details = {**audited(self.steps), **self._refusal}
-                await self._record(_REQUEST, outcome, details, self.findings, error_code=self.error_code)
-            self.audit.observe(blocked_by(error))
-            raise
-        await self.ended()
+            return
+        if not isinstance(error, Exception):
+            return
+        self.error_code = error.code if isinstance(error, ServiceError) else InternalError.code
+        flags, self._refusal = flags_of(error) or ({}, {})
+        self.findings.update(flags)
+        if self.sent:
+            await self.ended()
+        else:
+            outcome = OUTCOME_REFUSED if isinstance(error, ServiceError) else OUTCOME_FAILED
+            details = {**audited(self.steps), **self._refusal}
+            await self._record(_REQUEST, outcome, details, self.findings, error_code=self.error_code)
+        self.audit.observe(blocked_by(error))
 
     async def _record(
         self,
@@ -205,6 +205,24 @@ class GatewayRecord:
         if self.observed or speaks_against(details):
             return "flag" if any(counts.values()) or not self.observed else "allow"
         return "change" if any(counts.values()) else "allow"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRun:
+    """A block whose end goes on record: an object, since a suspended generator takes more for as long as it streams."""
+
+    record: GatewayRecord
+
+    async def __aenter__(self) -> None:
+        """Begin the block."""
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            await self.record.ended()
+        else:
+            await self.record.failed(error)
 
 
 def _tokens(usage: Mapping[str, Any]) -> dict[str, int]:

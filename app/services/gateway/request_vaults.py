@@ -105,6 +105,11 @@ class RequestVault:
         self._visible.update(_place(handle) for handle in kept)
         return kept
 
+    def forget_texts(self) -> None:
+        """Let the request's texts go: it has left, and nothing asks ``known`` any more."""
+        self.texts, self._whole = tuple, None
+        self._firsts.clear()
+
     def resolve(self, handle: Handle) -> Original | None:
         """Return the original to put in place of ``handle`` in an answer, or None."""
         if Role.RESTORER not in self.caller.roles or not self.secrets.restorable((handle,), self.caller):

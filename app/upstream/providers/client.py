@@ -2,9 +2,8 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Any, Final
 
 import aiohttp
@@ -42,33 +41,15 @@ class ProviderClient:
     def __init__(self) -> None:
         self._pools: OrderedDict[tuple[str, str], _Pool] = OrderedDict()
 
-    @asynccontextmanager
-    async def send(
+    def send(
         self, endpoint: ProviderEndpoint, request: ProviderRequest, credential: ProviderCredential
-    ) -> AsyncIterator[ProviderAnswer]:
-        """Send a request and hand out the answer once its head is there.
+    ) -> "ProviderExchange":
+        """Return what sends a request, as ``async with``, and hands out the answer once its head is there.
 
         Leaving the body of ``async with`` before the answer's end, or being cancelled there, closes the connection, so
         that the provider stops. Raises the errors of ``faults``, and InvalidRequestError if the request may not leave.
         """
-        entry = endpoint.entry
-        headers = outgoing_headers(entry, request.headers, credential)
-        check_no_own_key(headers, request.path, request.query, request.body)
-        url = URL(request.url(entry.base_url), encoded=True)
-        faults = ProviderFaults(entry.name)
-        ends = asyncio.get_running_loop().time() + entry.limits.total_s
-        async with self._session(endpoint, faults) as session:
-            response = await _sent(session, request, url, headers, endpoint)
-            try:
-                if response.status in _REDIRECTS:
-                    raise faults.redirects(response.status)
-                if (response.content_length or 0) > entry.limits.max_answer_bytes:
-                    raise faults.too_large(entry.limits.max_answer_bytes)
-                with _noticing_loss(response):
-                    yield ProviderAnswer(response, entry.limits, faults, ends)
-            finally:
-                # What was read to its end has given its connection back already.
-                response.close()
+        return ProviderExchange(self, endpoint, request, credential)
 
     async def aclose(self) -> None:
         """Close every connection."""
@@ -77,21 +58,20 @@ class ProviderClient:
         for pool in pools:
             await pool.session.close()
 
-    @asynccontextmanager
-    async def _session(
-        self, endpoint: ProviderEndpoint, faults: ProviderFaults
-    ) -> AsyncIterator[aiohttp.ClientSession]:
+    async def take(self, endpoint: ProviderEndpoint, faults: ProviderFaults) -> _Pool:
+        """Return the connections to a provider, to be given back by ``leave``."""
         try:
             pool = await self._pool(endpoint)
         except AddressRefusedError as error:
             raise faults.refused(error) from None
         pool.users += 1
-        try:
-            yield pool.session
-        finally:
-            pool.users -= 1
-            if pool.replaced and not pool.users:
-                await pool.session.close()
+        return pool
+
+    async def leave(self, pool: _Pool) -> None:
+        """Use the connections no longer."""
+        pool.users -= 1
+        if pool.replaced and not pool.users:
+            await pool.session.close()
 
     async def _pool(self, endpoint: ProviderEndpoint) -> _Pool:
         key, entry = (endpoint.tenant, endpoint.entry.name), endpoint.entry
@@ -108,6 +88,69 @@ class ProviderClient:
             _, oldest = self._pools.popitem(last=False)
             await _replace(oldest)
         return pool
+
+
+class ProviderExchange:
+    """One request and its answer; use it once, with ``async with``.
+
+    It keeps nothing of the request, and is no generator, since an answer may stream for long: a suspended one would
+    hold all that it has read.
+    """
+
+    __slots__ = ("_client", "_loss", "_pool", "_response", "_sends")
+
+    def __init__(
+        self,
+        client: ProviderClient,
+        endpoint: ProviderEndpoint,
+        request: ProviderRequest,
+        credential: ProviderCredential,
+    ) -> None:
+        self._client = client
+        self._sends: tuple[ProviderEndpoint, ProviderRequest, ProviderCredential] | None
+        self._sends = endpoint, request, credential
+        self._pool: _Pool | None = None
+        self._response: aiohttp.ClientResponse | None = None
+        self._loss: _LossWatch | None = None
+
+    async def __aenter__(self) -> ProviderAnswer:
+        """Send the request; return its answer, of which only the head is read."""
+        try:
+            return await self._answer()
+        except BaseException:
+            await self._end()
+            raise
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._end()
+
+    async def _answer(self) -> ProviderAnswer:
+        assert self._sends is not None  # noqa: S101 - it is used once
+        (endpoint, request, credential), self._sends = self._sends, None
+        entry = endpoint.entry
+        headers = outgoing_headers(entry, request.headers, credential)
+        check_no_own_key(headers, request.path, request.query, request.body)
+        url = URL(request.url(entry.base_url), encoded=True)
+        faults = ProviderFaults(entry.name)
+        ends = asyncio.get_running_loop().time() + entry.limits.total_s
+        self._pool = await self._client.take(endpoint, faults)
+        self._response = response = await _sent(self._pool.session, request, url, headers, endpoint)
+        if response.status in _REDIRECTS:
+            raise faults.redirects(response.status)
+        if (response.content_length or 0) > entry.limits.max_answer_bytes:
+            raise faults.too_large(entry.limits.max_answer_bytes)
+        self._loss = _LossWatch(response)
+        return ProviderAnswer(response, entry.limits, faults, ends)
+
+    async def _end(self) -> None:
+        if self._loss is not None:
+            self._loss.end()
+        if self._response is not None:
+            self._response.close()  # what was read to its end has given its connection back already
+        if self._pool is not None:
+            await self._client.leave(self._pool)
 
 
 def _session_of(endpoint: ProviderEndpoint) -> aiohttp.ClientSession:
@@ -127,28 +170,31 @@ def _session_of(endpoint: ProviderEndpoint) -> aiohttp.ClientSession:
     )
 
 
-@contextmanager
-def _noticing_loss(response: aiohttp.ClientResponse) -> Iterator[None]:
-    """Fail the body when the connection is lost before its end: after a malformed chunk aiohttp would wait on."""
-    connection, content = response.connection, response.content
-    protocol = connection.protocol if connection is not None else None
-    closed = protocol.closed if protocol is not None else None
+class _LossWatch:
+    """Fails the body when the connection is lost before its end: after a malformed chunk aiohttp would wait on."""
 
-    def lost(_closed: "asyncio.Future[None] | None" = None) -> None:
-        if not content.is_eof() and content.exception() is None:
-            content.set_exception(aiohttp.ClientPayloadError())
+    __slots__ = ("_closed", "_content")
 
-    if closed is None:  # the whole answer came with its head, or the connection is lost already
-        lost()
-        yield
-        return
-    closed.remove_done_callback(_retrieve)  # a connection that is used again needs it once
-    closed.add_done_callback(_retrieve)
-    closed.add_done_callback(lost)
-    try:
-        yield
-    finally:
-        closed.remove_done_callback(lost)
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self._content = response.content
+        connection = response.connection
+        protocol = connection.protocol if connection is not None else None
+        self._closed = protocol.closed if protocol is not None else None
+        if self._closed is None:  # the whole answer came with its head, or the connection is lost already
+            self._lost()
+            return
+        self._closed.remove_done_callback(_retrieve)  # a connection that is used again needs it once
+        self._closed.add_done_callback(_retrieve)
+        self._closed.add_done_callback(self._lost)
+
+    def end(self) -> None:
+        """Watch no longer."""
+        if self._closed is not None:
+            self._closed.remove_done_callback(self._lost)
+
+    def _lost(self, _closed: "asyncio.Future[None] | None" = None) -> None:
+        if not self._content.is_eof() and self._content.exception() is None:
+            self._content.set_exception(aiohttp.ClientPayloadError())
 
 
 def _retrieve(closed: "asyncio.Future[None]") -> None:

@@ -10,7 +10,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from app.cli.serve.connections import protocol_with
+from app.cli.serve.connections import Signal, protocol_with
 
 JSON = (b"content-type", b"application/json")
 GET = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
@@ -48,6 +48,19 @@ class Wire(asyncio.Transport):
     def pause_reading(self) -> None: ...
 
     def resume_reading(self) -> None: ...
+
+
+def opened(app: Any) -> tuple[HttpToolsProtocol, Wire, ServerState]:
+    """Return a connection of ours on which ``app`` serves, its wire and the state of its server."""
+    state = ServerState()
+    config = Config(app, log_config=None, access_log=False, lifespan="off", ws="none")
+    protocol, wire = protocol_with(10.0)(config, state, {}), Wire()
+    protocol.connection_made(wire)
+    return protocol, wire, state
+
+
+async def unused(_scope: Scope, _receive: Receive, _send: Send) -> None:
+    """Serve nothing."""
 
 
 async def answered(kind: type[HttpToolsProtocol], requests: bytes, messages: Sequence[Message]) -> Wire:
@@ -119,3 +132,84 @@ async def test_a_whole_answer_goes_out_at_once_and_events_do_not_wait() -> None:
 async def test_a_head_without_its_body_is_a_failure_of_the_service() -> None:
     wire = await answered(protocol_with(10.0), GET, [head(length(2))])
     assert b"".join(wire.pieces).startswith(b"HTTP/1.1 500 ")
+
+
+async def test_requests_that_wait_for_an_answer_find_their_whole_body() -> None:
+    post = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\n\r\nabc"
+    seen: list[bytes] = []
+
+    async def app(_scope: Scope, receive: Receive, send: Send) -> None:
+        more = True
+        while more:
+            message = await receive()
+            seen.append(message.get("body", b""))
+            more = message.get("more_body", False)
+        for message in (head(length(1)), body(b"a")):
+            await send(message)
+
+    protocol, wire, state = opened(app)
+    protocol.data_received(post * 3)
+    while state.tasks:
+        await asyncio.wait(list(state.tasks), timeout=2)
+    assert b"".join(seen) == b"abc" * 3 and len(wire.pieces) == 3
+    protocol.connection_lost(None)
+
+
+async def test_a_client_that_reads_slowly_holds_its_answer_up() -> None:
+    sent: list[int] = []
+
+    async def app(_scope: Scope, _receive: Receive, send: Send) -> None:
+        await send(head())
+        for number in range(3):
+            await send(body(b"a", more=True))
+            sent.append(number)
+
+    protocol, _, state = opened(app)
+    protocol.pause_writing()
+    protocol.data_received(GET)
+    await asyncio.sleep(0.01)
+    assert not sent
+    protocol.resume_writing()
+    await asyncio.wait(list(state.tasks), timeout=2)
+    assert sent == [0, 1, 2]
+    protocol.connection_lost(None)
+
+
+async def test_a_client_that_leaves_is_told_to_all_who_wait_for_it() -> None:
+    ended: list[str] = []
+
+    async def app(_scope: Scope, receive: Receive, _send: Send) -> None:
+        await receive()
+        cancelled = asyncio.ensure_future(receive())
+        await asyncio.sleep(0)
+        cancelled.cancel()
+        messages = await asyncio.gather(receive(), receive())
+        ended.extend(message["type"] for message in messages)
+
+    protocol, _, state = opened(app)
+    protocol.data_received(GET)
+    await asyncio.sleep(0.01)
+    protocol.connection_lost(None)
+    await asyncio.wait(list(state.tasks), timeout=2)
+    assert ended == ["http.disconnect"] * 2
+
+
+async def test_a_signal_holds_until_it_is_cleared() -> None:
+    signal = Signal()
+    assert not signal.is_set()
+    signal.set()
+    assert signal.is_set() and await asyncio.wait_for(signal.wait(), 1)
+    signal.clear()
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(signal.wait(), 0.01)
+    waiting = [asyncio.ensure_future(signal.wait()) for _ in range(3)]
+    await asyncio.sleep(0)
+    waiting[1].cancel()
+    signal.set()
+    assert await waiting[0] and await waiting[2]
+
+
+async def test_a_connection_keeps_its_attributes_as_small_as_the_servers_own() -> None:
+    protocol, _, _ = opened(unused)
+    # Above thirty names Python gives each object a table of its own.
+    assert len(vars(protocol)) <= 30
