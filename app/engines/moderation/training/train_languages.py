@@ -56,7 +56,7 @@ WEIGHTS: Mapping[str, float] = {
 }
 """How much a text counts, by its source."""
 
-SHARES = ((0.08, 0.04, 0.016, 0.003), (0.06, 0.03, 0.012, 0.0025))
+SHARES = ((0.12, 0.06, 0.024, 0.005), (0.06, 0.03, 0.012, 0.0025))
 """Share of the harmless texts of a language that the marks of the score let through as flags, by ``HARM``.
 
 Deeds take more: comments and answers to hate, which people write much more of, are flagged as abuse.
